@@ -155,7 +155,7 @@ void add_sharing_flags(CLI::App& command, StackFlags& flags) {
       ->check(CLI::Validator([](std::string& text) { return text == "auto" ? std::string() : CLI::Range(std::int64_t{1}, std::int64_t{1} << 40)(text); },
                              "ELEMENTS or auto"))
       ->capture_default_str()->group(kGroup);
-  command.add_option("--tp", flags.tensor_ranks, "GPUs that share each layer (megatron)")
+  command.add_option("--tp", flags.tensor_ranks, "GPUs that share each layer (megatron; pytorch with torchtune modules, beside --zero 3)")
       ->check(CLI::Range(1, 1024))
       ->group(kGroup);
   command.add_option("--pp", flags.stages, "stages of a pipeline (megatron)")->check(CLI::Range(1, 1024))->group(kGroup);

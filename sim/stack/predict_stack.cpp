@@ -15,6 +15,7 @@
 #include "sim/stack/sequence_ranks.h"
 #include "sim/stack/stack_run.h"
 #include "sim/stack/step_time.h"
+#include "sim/stack/tensor_ranks.h"
 #include "sim/stack/tape/tape.h"
 #include "sim/stack/training_steps.h"
 
@@ -288,6 +289,7 @@ Result<StackPrediction> predict_stack(const ModelSpec& spec, const Recipe& recip
   if (setup.liger) prediction->assumptions.emplace_back(liger_assumption());
   if (setup.modules == ModuleStyle::kUnsloth) prediction->assumptions.emplace_back(unsloth_assumption());
   if (shares_sequence(setup)) prediction->assumptions.emplace_back(sequence_ranks_assumption(setup));
+  if (shares_layers(setup)) prediction->assumptions.push_back(tensor_ranks_assumption(setup));
   if (setup.fp8.exists()) prediction->assumptions.push_back(fp8_assumption(gpu));
   if (detail == StackDetail::kVerdict) return prediction;
   if (const auto noted = note_lengths(*prediction, spec, recipe, setup, gpu); !noted) return fail(noted.error());

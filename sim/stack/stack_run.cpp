@@ -11,6 +11,7 @@
 #include "sim/stack/replay_log.h"
 #include "sim/stack/sequence_ranks.h"
 #include "sim/stack/tape/tape.h"
+#include "sim/stack/tensor_ranks.h"
 #include "sim/stack/training_steps.h"
 
 namespace plimsoll {
@@ -28,8 +29,9 @@ tl::unexpected<Error> unsupported(std::string what) {
 Result<void> check_modelled(const StackSetup& setup) {
   if (setup.stack == Stack::kPlimsoll) return unsupported("plimsoll does not allocate while a step runs");
   if (setup.stack == Stack::kLlmc) return unsupported("llm.c reserves its arenas once and allocates nothing while a step runs");
+  if (shares_layers(setup)) return {};  // what they share is judged with the model
   if (!cuts_layers(setup) && !shares_sequence(setup) && (setup.tensor_ranks > 1 || setup.stages > 1 || setup.context_ranks > 1)) {
-    return unsupported("tensor ranks and stages are modelled of megatron alone, and of deepspeed with its layers up to ZeRO-1; ranks that share a sequence also of deepspeed's ZeRO-3 with huggingface modules, and of pytorch's FSDP (--zero 3) with huggingface or torchtune modules");
+    return unsupported("tensor ranks and stages are modelled of megatron, and of deepspeed with its layers up to ZeRO-1, tensor ranks also of pytorch with torchtune modules; ranks that share a sequence also of deepspeed's ZeRO-3 with huggingface modules, and of pytorch's FSDP (--zero 3) with huggingface or torchtune modules");
   }
   return {};
 }
@@ -136,6 +138,7 @@ Result<StackRun> run_as_stated(const ModelSpec& spec, const Recipe& recipe, cons
   if (const auto known = check_liger(spec, setup); !known) return fail(known.error());
   if (const auto known = check_fused_head(spec, setup); !known) return fail(known.error());
   if (const auto known = check_sequence_ranks(spec, recipe, setup); !known) return fail(known.error());
+  if (const auto known = check_tensor_ranks(spec, recipe, setup); !known) return fail(known.error());
   if (const auto known = check_tiles(spec, setup); !known) return fail(known.error());
   if (const auto known = check_adapters(spec, recipe, setup); !known) return fail(known.error());
   StackRun run{.tape = make_tape(setup, gpu), .kernels = {}, .places = {}, .marks = {}, .room = device_room(gpu, setup)};

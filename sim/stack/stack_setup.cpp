@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "sim/stack/sequence_ranks.h"
+#include "sim/stack/tensor_ranks.h"
 
 namespace plimsoll {
 namespace {
@@ -103,7 +104,8 @@ bool keeps_whole_gradients(const StackSetup& setup) {
 
 bool stops_early(const StackSetup& setup) {
   const bool wrapped = setup.modules == ModuleStyle::kMosaic || setup.modules == ModuleStyle::kTorchTune || setup.modules == ModuleStyle::kLitGpt;
-  const bool own = setup.stack == Stack::kPytorch && wrapped && !setup.compile && !setup.legacy_kernels;
+  const bool runs_whole = setup.compile && !shares_layers(setup);
+  const bool own = setup.stack == Stack::kPytorch && wrapped && !runs_whole && !setup.legacy_kernels;
   return setup.recomputation_stops_early.value_or(own);
 }
 
@@ -160,6 +162,7 @@ std::string describe(const StackSetup& setup) {
   }
   if (setup.automatic_placement) text += ", placed by Gemini";
   if (setup.tiled_mlp) text += ", feed-forward layers in tiles";
+  if (setup.tensor_ranks > 1 && !cuts_layers(setup)) text += fmt::format(", layers shared by {} GPUs", setup.tensor_ranks);
   if (setup.context_ranks > 1 && !cuts_layers(setup)) text += fmt::format(", sequences shared by {} GPUs", setup.context_ranks);
   if (setup.zero > 0) text += fmt::format(", ZeRO-{}", setup.zero);
   if (zero_ranks(setup) > 1) text += fmt::format(" over {} GPUs", zero_ranks(setup));

@@ -175,8 +175,8 @@ bool autocasts(const StackSetup& setup, Precision precision);
 bool keeps_whole_gradients(const StackSetup& setup);
 
 /// Whether a checkpoint's second run leaves out what backward does not ask for: as the setup says, else where the modules' own
-/// trainers take FSDP's checkpoint wrapper, which is not reentrant. A compiled block runs whole, and transformers' checkpoints
-/// are reentrant.
+/// trainers take FSDP's checkpoint wrapper, which is not reentrant. A compiled block runs whole, unless it is compiled with its checkpoint
+/// (torchtitan's, where tensor ranks share layers); transformers' checkpoints are reentrant.
 bool stops_early(const StackSetup& setup);
 
 /// Whether a base of 4 or 8 bits is prepared: as the setup says, else wherever PyTorch trains transformers' modules and every GPU

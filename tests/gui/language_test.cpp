@@ -123,6 +123,9 @@ TEST_CASE("what cannot be asked is refused in Chinese, too") {
   refused([](Choices& c) { c.sequence = 100'000; });
   refused([](Choices& c) { c.optimizer = "adamax"; });
   check_chinese(catalogue, "12 heads, 12 key heads or 3072 of the feed-forward layer do not divide by 8 tensor ranks");
+  check_chinese(catalogue, "--tp: 511 tokens do not divide by 2 tensor ranks\n  choose a divisor");
+  check_chinese(catalogue, "--tp: gpt2 has no rotary positions, of which no division among tensor ranks is modelled\n  leave --tp out");
+  check_chinese(catalogue, "--tp: beside tensor ranks PyTorch shares states out as FSDP does (ZeRO-3)\n  add --zero 3");
   check_chinese(catalogue, "--offload: deepspeed offloads what ZeRO shares out\n  add --zero 2, or 3 for parameters");
   check_chinese(catalogue, "/a/config.json: the key 'vocab_size' is missing");
   check_chinese(catalogue, "run.plimsoll: the file is damaged or of another kind");

@@ -6,33 +6,20 @@ namespace plimsoll {
 
 Waits beside_products(const MegatronCut& cut) { return cut.overlaps ? Waits::kNo : Waits::kYes; }
 
-namespace {
-
-/// A collective among tensor-parallel ranks of so many gathered bytes.
-void among_ranks(Tape& tape, const Tensor& whole, const MegatronCut& cut, int times, Waits waits) {
-  if (cut.tensor_ranks < 2) return;
-  const auto ranks = static_cast<double>(cut.tensor_ranks);
-  tape.launch({.sort = StackKernelSort::kCollective, .dtype = whole.dtype, .blocking = waits == Waits::kYes,
-               .among = Among::kTensor, .rounds = static_cast<std::uint8_t>(times), .ranks = cut.tensor_ranks,
-               .bytes = times * traffic(whole) * (ranks - 1) / ranks});
-}
-
-}  // namespace
-
 Tensor all_rows(Tape& tape, const Tensor& x, std::int64_t width, const MegatronCut& cut, Waits waits) {
   if (!cut.sequence_parallel || cut.tensor_ranks < 2) return x.detached();
   Tensor whole = tape.empty({cut.rows(), width}, x.dtype);
-  among_ranks(tape, whole, cut, 1, waits);
+  among_tensor_ranks(tape, whole, cut.tensor_ranks, 1, waits);
   return whole;
 }
 
 Tensor summed(Tape& tape, Tensor whole, const Shape& own, const MegatronCut& cut, Waits waits) {
   if (cut.tensor_ranks < 2) return whole;
   if (!cut.sequence_parallel) {
-    among_ranks(tape, whole, cut, 2, waits);
+    among_tensor_ranks(tape, whole, cut.tensor_ranks, 2, waits);
     return whole;
   }
-  among_ranks(tape, whole, cut, 1, waits);
+  among_tensor_ranks(tape, whole, cut.tensor_ranks, 1, waits);
   return tape.empty(own, whole.dtype);
 }
 

@@ -1,13 +1,11 @@
 #pragma once
 
 #include "sim/stack/megatron/megatron_layers.h"
+#include "sim/stack/tape/tensor_collective.h"
 
 namespace plimsoll {
 
-/// Whether kernels wait for a collective, or run beside it: Megatron-LM sends gradients of inputs, and gathers what gradients of
-/// weights need, beside the backward pass's products.
-enum class Waits : bool { kNo, kYes };
-
+/// Megatron-LM sends gradients of inputs, and gathers what gradients of weights need, beside the backward pass's products.
 Waits beside_products(const MegatronCut& cut);
 
 /// All rows of what is cut by rows; itself otherwise.

@@ -1,3 +1,4 @@
+#include "sim/stack/modules/rank_tokens.h"
 #include "sim/stack/modules/ring_attention.h"
 #include "sim/stack/modules/sequence_exchange.h"
 #include "sim/stack/modules/transformer_layers.h"
@@ -82,6 +83,13 @@ Heads narrowed(Tape& tape, const Heads& heads, DType compute) {
   return {.q = cast(tape, heads.q, compute), .k = cast(tape, heads.k, compute), .v = cast(tape, heads.v, compute)};
 }
 
+/// Keys or values for every head of queries; fused attention reads a single head as often as it is asked for.
+Tensor for_all_queries(Tape& tape, const Tensor& x, const Tensor& queries, const BlockContext& context) {
+  const std::int64_t times = queries.shape[1] / x.shape[1];
+  const bool fused = context.rules.attention != AttentionKernel::kEager;
+  return fused && x.shape[1] == 1 ? expand_head(tape, x, times) : repeat_heads(tape, x, times);
+}
+
 Tensor sdpa(Tape& tape, const Heads& heads, const BlockContext& context) {
   const std::int64_t tokens = context.head_ranks * context.sequence;
   const AttentionCall call{.heads = context.spec.heads / context.head_ranks, .sequence = tokens, .keys = tokens, .head_dim = context.spec.head_dim,
@@ -120,9 +128,11 @@ Tensor capped(Tape& tape, Tensor x, double cap) {
   return scale(tape, x);
 }
 
-Tensor attention_layer(Tape& tape, const Tensor& x, const BlockWeights& weights, const BlockContext& context) {
+Tensor attention_layer(Tape& tape, const Tensor& own, const BlockWeights& weights, const BlockContext& context) {
   const ModelSpec& spec = context.spec;
+  Tensor x = all_tokens(tape, own, context.tensor_ranks, weights.projection.fp8);
   Heads heads = project(tape, x, weights, context);
+  if (tape.is_compiled()) x = {};  // a name that eager code has until it returns
   if (!spec.wide_qk_norm) {
     heads.q = head_norm(tape, heads.q, weights.query_norm, context);
     heads.k = head_norm(tape, heads.k, weights.key_norm, context);
@@ -137,9 +147,8 @@ Tensor attention_layer(Tape& tape, const Tensor& x, const BlockWeights& weights,
   }
   if (context.head_ranks > 1) heads = exchanged_heads(tape, heads, context.head_ranks);
   if (context.rules.repeats_heads || (context.rules.masks_window && context.mask && spec.kv_heads < spec.heads)) {
-    const std::int64_t times = heads.q.shape[1] / heads.k.shape[1];
-    heads.k = repeat_heads(tape, heads.k, times);
-    heads.v = repeat_heads(tape, heads.v, times);
+    heads.k = for_all_queries(tape, heads.k, heads.q, context);
+    heads.v = for_all_queries(tape, heads.v, heads.q, context);
   }
   const bool wide = context.rules.prepared && context.rules.attention == AttentionKernel::kFlash && !tape.autocast();
   if (wide) heads = narrowed(tape, heads, weights.projection.compute);
@@ -149,7 +158,8 @@ Tensor attention_layer(Tape& tape, const Tensor& x, const BlockWeights& weights,
   if (context.head_ranks > 1) out = exchanged_back(tape, out, context.head_ranks);
   out = contiguous(tape, transpose(tape, out, 1, 2));
   out = view(tape, out, {context.batch, context.sequence, weights.projection.inputs});
-  return dropout(tape, dense_layers(tape, out, {&weights.projection}, context).front(), context.rules.dropout);
+  out = dense_layers(tape, out, {&weights.projection}, context).front();
+  return dropout(tape, own_tokens(tape, std::move(out), context.tensor_ranks, weights.projection.fp8), context.rules.dropout);
 }
 
 }  // namespace plimsoll

@@ -1,3 +1,4 @@
+#include "sim/stack/modules/rank_tokens.h"
 #include "sim/stack/modules/transformer_layers.h"
 #include "sim/stack/modules/unsloth_layers.h"
 #include "sim/stack/operators/fused_operations.h"
@@ -44,30 +45,36 @@ Tensor gated(Tape& tape, const Tensor& gate, const Tensor& up, const BlockContex
 
 /// Most codes write activation(gate(x)) · up(x) in one line: the activation is made, and the gate's name gone, before `up` is begun.
 /// LitGPT and fused kernels have both halves first.
-Tensor gated_halves(Tape& tape, const Tensor& x, const FeedForwardWeights& weights, const BlockContext& context) {
+Tensor gated_halves(Tape& tape, Tensor x, const FeedForwardWeights& weights, const BlockContext& context) {
   const bool both_first = context.rules.names_halves || context.rules.liger || context.rules.fused_pointwise || context.spec.family == Family::kGptOss;
   Tensor gate = dense_layer(tape, x, weights.in[0]);
-  if (both_first) return gated(tape, gate, dense_layer(tape, x, weights.in[1]), context);
+  if (both_first) {
+    const Tensor up = dense_layer(tape, x, weights.in[1]);
+    x = {};
+    return gated(tape, gate, up, context);
+  }
   const Tensor active = from_input(tape, std::exchange(gate, {}));
   return multiply(tape, active, dense_layer(tape, x, weights.in[1]));
 }
 
 }  // namespace
 
-Tensor feed_forward_layer(Tape& tape, const Tensor& x, const FeedForwardWeights& weights, const BlockContext& context) {
+Tensor feed_forward_layer(Tape& tape, const Tensor& own, const FeedForwardWeights& weights, const BlockContext& context) {
+  Tensor x = all_tokens(tape, own, context.tensor_ranks, weights.out.fp8);
   Tensor inner;
   const bool unsloth = context.rules.unsloth && weights.in.size() == 2;
   if (unsloth && takes_adapters({&weights.in[0], &weights.in[1], &weights.out})) return adapted_feed_forward(tape, x, weights);
   if (!is_gated(context.spec.activation)) {
     inner = activated(tape, dense_layer(tape, x, weights.in.front()), context);
   } else if (weights.in.size() == 2) {
-    inner = gated_halves(tape, x, weights, context);
+    inner = gated_halves(tape, tape.is_compiled() ? std::exchange(x, {}) : x, weights, context);
   } else {
     const std::int64_t width = weights.out.inputs;
     const Tensors halves = split(tape, dense_layer(tape, x, weights.in.front()), {width, width});
     inner = gated(tape, halves[0], halves[1], context);
   }
-  return dropout(tape, dense_layer(tape, std::exchange(inner, {}), weights.out), context.rules.dropout);
+  inner = dense_layer(tape, std::exchange(inner, {}), weights.out);
+  return dropout(tape, own_tokens(tape, std::exchange(inner, {}), context.tensor_ranks, weights.out.fp8), context.rules.dropout);
 }
 
 }  // namespace plimsoll

@@ -6,26 +6,29 @@
 #include <utility>
 
 #include "core/model/adapter_parts.h"
+#include "sim/stack/modules/rank_tokens.h"
 #include "sim/stack/modules/unsloth_layers.h"
 #include "sim/stack/operators/fused_linear_loss.h"
 #include "sim/stack/operators/tiled_linear_loss.h"
 #include "sim/stack/sequence_ranks.h"
+#include "sim/stack/tensor_ranks.h"
 
 namespace plimsoll {
 
 namespace {
 
-/// LitGPT's GPT has a head of its own, and a checkpoint without one gets a copy of the embedding's (litgpt/model.py, convert_hf_checkpoint.py).
+/// A tensor rank has its part. LitGPT's GPT has a head of its own, and a checkpoint without one gets a copy of the embedding's (litgpt/model.py, convert_hf_checkpoint.py).
 ModelSpec as_written(ModelSpec spec, const StackSetup& setup) {
   if (setup.modules == ModuleStyle::kLitGpt) spec.tied_head = false;
-  return spec;
+  return part_of_rank(spec, setup);
 }
 
 }  // namespace
 
 Transformer::Transformer(Tape& tape, const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup,
                          const ModuleRules& rules, DType weights)
-    : tape_(tape), spec_(as_written(spec, setup)), recipe_(recipe), setup_(setup), rules_(rules) {
+    : tape_(tape), spec_(as_written(spec, setup)), recipe_(recipe), setup_(setup), rules_(rules),
+      tensor_ranks_(shares_layers(setup) ? setup.tensor_ranks : 1) {
   DenseMaker make{.tape = tape,
                         .adapter = recipe.adapter,
                         .dtype = rules.prepared ? DType::kFp32 : weights,
@@ -40,7 +43,7 @@ Transformer::Transformer(Tape& tape, const ModelSpec& spec, const Recipe& recipe
   for (std::int64_t i = 0; i < spec.layers; ++i) {
     DenseMaker own = make;
     own.fp8 = setup.fp8.covers(i, spec.layers);
-    blocks_.push_back(make_block(own, fmt::format("block {}", i), spec, rules, spec.has_experts(i)));
+    blocks_.push_back(make_block(own, fmt::format("block {}", i), spec_, rules, spec.has_experts(i)));
   }
   make_head(make);
   if (setup.adapter.virtual_tokens > 0) prompt_ = &tape.parameter("prompt", {setup.adapter.virtual_tokens, spec.hidden}, make.adapters);
@@ -104,6 +107,11 @@ void Transformer::make_head(const DenseMaker& make) {
   }
 }
 
+/// Where ranks share words, each has rows of its own and none for the others', and what they have is summed up.
+Tensor Transformer::embed_words() {
+  return own_tokens(tape_, embedding(tape_, indices({recipe_.micro_batch, recipe_.sequence}), *embeddings_.tokens), tensor_ranks_);
+}
+
 Tensor Transformer::embed() {
   const std::int64_t batch = recipe_.micro_batch;
   if (spec_.reads_images()) {
@@ -114,7 +122,7 @@ Tensor Transformer::embed() {
     x.shape = {batch, spec_.image.patches() + 1, spec_.hidden};
     return dropout(tape_, add(tape_, x, embeddings_.positions->use()), rules_.embedding_dropout);
   }
-  Tensor x = embedding(tape_, indices({batch, recipe_.sequence}), *embeddings_.tokens);
+  Tensor x = embed_words();
   if (prompt_ != nullptr) x = behind_prompt(x);
   if (embeddings_.widening.weight != nullptr) x = linear(tape_, x, embeddings_.widening);
   if (embeddings_.types != nullptr) x = add(tape_, x, embedding(tape_, indices({batch, tokens()}), *embeddings_.types));
@@ -183,6 +191,7 @@ Tensor Transformer::head(const Tensor& x, const BlockContext& context) {
   if (head_.transform.weight != nullptr)
     rows = layer_norm(tape_, from_input(tape_, linear(tape_, rows, head_.transform)), head_.transform_norm);
   if (head_.narrowing.weight != nullptr) rows = linear(tape_, rows, head_.narrowing);
+  rows = all_tokens(tape_, rows, tensor_ranks_);
   return capped(tape_, linear(tape_, rows, head_.output), spec_.logit_cap);
 }
 
@@ -245,7 +254,7 @@ void Transformer::run_forward(Loss& result) {
   const std::int64_t sequence = spec_.reads_images() ? spec_.image.patches() + 1 : tokens();
   BlockContext context{.spec = spec_, .rules = rules_, .rotation = rotation(x.dtype), .mask = mask(sequence), .local_mask = local_mask(sequence),
                        .batch = recipe_.micro_batch, .sequence = sequence, .head_ranks = exchanges_heads(setup_) ? setup_.context_ranks : 1,
-                       .ring_ranks = passes_keys_round(setup_) ? setup_.context_ranks : 1};
+                       .ring_ranks = passes_keys_round(setup_) ? setup_.context_ranks : 1, .tensor_ranks = tensor_ranks_};
   x = stack_of_blocks(std::move(x), context);
   context.mask = context.local_mask = {};  // names of the body's, which has returned when the head begins
   if (rules_.liger || rules_.unsloth) {
@@ -263,13 +272,19 @@ void Transformer::run_forward(Loss& result) {
   result.logits = head(std::exchange(x, {}), context);
   tape_.at("loss");
   if (rules_.compiled_loss) {
-    result.loss = compiled_cross_entropy(tape_, result.logits, rules_.returns_logits);
+    result.loss = tensor_ranks_ > 1 ? compiled_divided_cross_entropy(tape_, result.logits, tensor_ranks_)
+                                    : compiled_cross_entropy(tape_, result.logits, rules_.returns_logits);
     if (!rules_.holds_logits) result.logits = {};
     return;
   }
   const Tensor wide = rules_.logits_to_fp32 ? cast(tape_, result.logits, DType::kFp32) : result.logits;
   result.logits = rules_.holds_logits ? wide : Tensor{};
-  result.loss = rules_.fused_loss ? fused_cross_entropy(tape_, wide) : cross_entropy(tape_, wide);
+  result.loss = loss_of(wide);
+}
+
+Tensor Transformer::loss_of(const Tensor& logits) {
+  if (tensor_ranks_ > 1) return divided_cross_entropy(tape_, logits, tensor_ranks_);
+  return rules_.fused_loss ? fused_cross_entropy(tape_, logits) : cross_entropy(tape_, logits);
 }
 
 StackModel::Loss Transformer::loss(std::optional<DType> autocast) {

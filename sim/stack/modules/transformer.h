@@ -42,6 +42,8 @@ class Transformer : public StackModel {
   void make_head(const DenseMaker& make);
   void make_rotary_tables(DType type);
   Tensor embed();
+  Tensor embed_words();
+  Tensor loss_of(const Tensor& logits);
   Tensor asking(Tensor x);
   Tensor behind_prompt(const Tensor& x);
   SharedMatrices make_shared_matrices(const DenseMaker& make);
@@ -65,6 +67,7 @@ class Transformer : public StackModel {
   const StackSetup& setup_;
   const ModuleRules& rules_;
   Embeddings embeddings_;
+  std::int64_t tensor_ranks_;  ///< that share layers
   std::vector<BlockWeights> blocks_;
   Head head_;
   Parameter* prompt_ = nullptr;

@@ -67,7 +67,7 @@ BlockWeights make_block(const DenseMaker& make, const std::string& name, const M
 
 /// What is the same for all blocks of a forward pass.
 struct BlockContext {
-  const ModelSpec& spec;
+  const ModelSpec& spec;  ///< of what this rank computes
   const ModuleRules& rules;
   Tensor rotation;       ///< cosine and sine [1, 1, s, d], in the compute type; nothing without rotary positions
   Tensor mask;           ///< nothing where the kernel knows the mask
@@ -77,6 +77,7 @@ struct BlockContext {
   std::int64_t sequence = 1;  ///< tokens of it that this rank has
   std::int64_t head_ranks = 1;  ///< that share a sequence by exchanging heads (Ulysses)
   std::int64_t ring_ranks = 1;  ///< that share it by passing keys and values round
+  std::int64_t tensor_ranks = 1;  ///< that share layers, each with its own tokens of the stream between them
 };
 
 Tensor norm_layer(Tape& tape, const Tensor& x, const Weights& weights, const BlockContext& context);

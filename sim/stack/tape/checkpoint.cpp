@@ -26,7 +26,6 @@ Tensors run_again(Tape& tape, const Tensor& x, const std::function<Tensor(const 
   });
   tape.again(before);
   out.storage.reset();  // its history is enough
-  // Memory is left as it is: what would not be allocated is gone before backward allocates more.
   if (tape.options().stops_early) tape.forget_last_product(first);
   return tape.backward_to({out}, std::move(gradients), {leaf});
 }
@@ -59,7 +58,9 @@ Tensor selective_checkpoint(Tape& tape, const Tensor& x, const std::function<Ten
   return checkpoint(tape, x, [&tape, kept, segment](const Tensor& input) {
     Tensor out;
     tape.with_kept(*kept, [&] { out = segment(input); });
-    if (!kept->again && tape.is_compiled() && kept->products % 2 == 1) kept->kept.pop_back();
+    const bool drops_ends = !kept->again && tape.is_compiled();
+    if (drops_ends && kept->ends_with_collective) kept->kept.pop_back();
+    if (drops_ends && kept->products % 2 == 1) kept->kept.pop_back();
     kept->again = true;
     kept->products = 0;
     return out;

@@ -11,12 +11,23 @@ struct Fp8Memory {
   Tensor weight;  ///< nothing when the input needs no gradient
   Shape x_shape;
   Shape weight_shape;
+  DType type = DType::kBf16;         ///< of what the products write
   DType weight_type = DType::kBf16;
   bool bias = false;
-  bool wide = false;  ///< both in two bytes: cast once more
+  bool wide = false;  ///< in two bytes where they came so: cast once more
 };
 
-Tensor read_again(Tape& tape, const Tensor& saved, bool wide) { return wide ? to_fp8(tape, saved, {.columns = true}).columns : saved; }
+/// As backward multiplies it. What ranks gathered in 8 bits lies by rows.
+Tensor read_again(Tape& tape, const Tensor& saved, bool wide) {
+  if (!wide) return saved;
+  return saved.dtype == kFp8Type ? fp8_columns(tape, saved) : to_fp8(tape, saved, {.columns = true}).columns;
+}
+
+/// A result's gradient in the readings that somebody asks for; ranks that gathered it in 8 bits have one of them.
+Fp8Copies low_gradient(Tape& tape, const Tensor& dy, Fp8Uses uses) {
+  if (dy.dtype != kFp8Type) return to_fp8(tape, dy, uses);
+  return {.rows = dy, .columns = uses.columns ? fp8_columns(tape, dy) : Tensor{}};
+}
 
 /// The weight's gradient in the weight's type, as autograd hands it over.
 Tensor weight_gradient(Tape& tape, const Fp8Memory& memory, std::int64_t rows, DType narrow) {
@@ -30,18 +41,18 @@ Tensors fp8_backward(Tape& tape, const Fp8Memory& memory, const Tensor& gradient
   const std::int64_t rows = gradient.elements() / outputs;
   Tensors results(3);
   const Tensor dy = gradient.contiguous() ? gradient : view(tape, gradient.detached(), gradient.shape);
-  const Fp8Copies low = to_fp8(tape, dy, {.rows = bool(memory.weight), .columns = bool(memory.input)});
+  const Fp8Copies low = low_gradient(tape, dy, {.rows = bool(memory.weight), .columns = bool(memory.input)});
   if (memory.weight) {
     const Tensor weight = read_again(tape, memory.weight, memory.wide);
-    results[0] = tape.empty(memory.x_shape, dy.dtype);
-    fp8_product(tape, rows, memory.weight_shape[1], outputs, dy.dtype);
+    results[0] = tape.empty(memory.x_shape, memory.type);
+    fp8_product(tape, rows, memory.weight_shape[1], outputs, memory.type);
   }
   if (memory.input) {
     const Tensor input = read_again(tape, memory.input, memory.wide);
-    results[1] = weight_gradient(tape, memory, rows, dy.dtype);
+    results[1] = weight_gradient(tape, memory, rows, memory.type);
   }
   if (memory.bias) {
-    results[2] = tape.empty({outputs}, dy.dtype);
+    results[2] = tape.empty({outputs}, memory.type);
     tape.sum_rows(dy, results[2]);
   }
   return results;
@@ -94,16 +105,18 @@ void fp8_product(Tape& tape, std::int64_t rows, std::int64_t columns, std::int64
 
 Tensor fp8_linear(Tape& tape, const Tensor& input, const Weights& weights) {
   const bool wide = tape.options().fp8.keeps_wide;
-  const Tensor x = tape.as_autocast(input);
+  const bool gathered = input.dtype == kFp8Type;
+  const Tensor x = gathered ? input : tape.as_autocast(input);
   const Tensor rows = x.contiguous() ? x : contiguous(tape, x);
   const Tensor own = weights.weight->use();
   const Tensor weight = wide ? tape.as_autocast(own) : own;  // Transformer Engine casts from the weight's own type
   const Tensor bias = weights.bias != nullptr ? tape.as_autocast(weights.bias->use()) : Tensor{};
   const std::int64_t outputs = weight.shape[0];
+  const DType type = gathered ? weight.dtype : x.dtype;
   const bool trains = tape.grad_enabled() && weight.needs_gradient(), passes_on = tape.grad_enabled() && rows.needs_gradient();
   Fp8Copies low_x, low_weight;
   const auto cast_both = [&] {
-    low_x = to_fp8(tape, rows, {.rows = true, .columns = trains && !wide});
+    low_x = gathered ? Fp8Copies{.rows = rows, .columns = {}} : to_fp8(tape, rows, {.rows = true, .columns = trains && !wide});
     low_weight = to_fp8(tape, weight, {.rows = true, .columns = passes_on && !wide});
   };
   if (!wide) cast_both();
@@ -111,14 +124,14 @@ Tensor fp8_linear(Tape& tape, const Tensor& input, const Weights& weights) {
   shape.back() = outputs;
   Tensor out = tape.results_of(StackKernelSort::kProduct, [&] {
     if (wide) cast_both();  // nobody reads them where the result was kept
-    Tensors made{tape.empty(shape, x.dtype)};
-    fp8_product(tape, x.elements() / x.size(-1), outputs, x.size(-1), x.dtype);
+    Tensors made{tape.empty(shape, type)};
+    fp8_product(tape, x.elements() / x.size(-1), outputs, x.size(-1), type);
     if (bias) tape.bias_workspace();
     return made;
   }).front();
   Fp8Memory memory{.input = !trains ? Tensor{} : wide ? rows.detached() : low_x.columns,
                    .weight = !passes_on ? Tensor{} : wide ? weight.detached() : low_weight.columns,
-                   .x_shape = x.shape, .weight_shape = weight.shape, .weight_type = weight.dtype,
+                   .x_shape = x.shape, .weight_shape = weight.shape, .type = type, .weight_type = weight.dtype,
                    .bias = bias && bias.needs_gradient(), .wide = wide};
   low_x = low_weight = {};
   return tape.record(std::move(out), {&rows, &weight, &bias}, [memory = std::move(memory)](Tape& t, Tensors gradients) {

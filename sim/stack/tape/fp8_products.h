@@ -28,7 +28,8 @@ Fp8Copies cached_fp8(Tape& tape, Parameter& weight);
 void fp8_product(Tape& tape, std::int64_t rows, std::int64_t columns, std::int64_t inner, DType result);
 
 /// A linear layer whose three products are in 8 bits. Transformer Engine keeps the transposed 8-bit input and weight for
-/// backward; torchao (`keeps_wide`) keeps both in two bytes and casts them again.
+/// backward; torchao (`keeps_wide`) keeps both in two bytes and casts them again, or keeps what tensor ranks gathered in 8 bits: an
+/// input, or a result's gradient, that comes so is not cast.
 Tensor fp8_linear(Tape& tape, const Tensor& x, const Weights& weights);
 
 }  // namespace plimsoll

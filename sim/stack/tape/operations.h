@@ -29,6 +29,8 @@ Tensor cast(Tape& tape, const Tensor& x, DType dtype);
 Tensor in_fp32(Tape& tape, const Tensor& x);
 /// Heads repeated so that every query head has a key head of its own (grouped-query attention).
 Tensor repeat_heads(Tape& tape, const Tensor& x, std::int64_t times);
+/// One head as if there were as many (a stride of nothing): the same memory; the gradient has all of them, and is summed.
+Tensor expand_head(Tape& tape, const Tensor& x, std::int64_t times);
 
 /// So many rows of x, by their places: saves the places; the gradient is as large as x again.
 Tensor gather_rows(Tape& tape, const Tensor& x, std::int64_t rows);

@@ -1,6 +1,7 @@
 #include "sim/stack/tape/storage_log.h"
 
 #include <algorithm>
+#include <set>
 
 namespace plimsoll {
 
@@ -41,6 +42,15 @@ void StorageLog::note(StorageEvent event) {
   event.place = place_;
   next_ = std::max(next_, event.storage + 1);
   events_.push_back(event);
+}
+
+void StorageLog::forget_lived_since(std::uint64_t event) {
+  const auto begin = events_.begin() + static_cast<std::ptrdiff_t>(event);
+  std::set<std::uint32_t> lived;
+  for (auto at = begin; at != events_.end(); ++at) {
+    if (at->change == StorageChange::kBorn && at->holding != Holding::kWorkspace) lived.insert(at->storage);
+  }
+  events_.erase(std::remove_if(begin, events_.end(), [&](const StorageEvent& one) { return lived.contains(one.storage); }), events_.end());
 }
 
 }  // namespace plimsoll

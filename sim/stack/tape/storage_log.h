@@ -59,6 +59,8 @@ class StorageLog : public std::enable_shared_from_this<StorageLog> {
   std::shared_ptr<Storage> make_absent(Bytes bytes, Holding holding, std::uint8_t stream = 0);
   void note(StorageEvent event);
   void at(std::uint32_t place) { place_ = place; }
+  /// Storages, workspaces aside, that came into being since that event and are gone never were.
+  void forget_lived_since(std::uint64_t event);
 
   [[nodiscard]] const std::vector<StorageEvent>& events() const { return events_; }
   [[nodiscard]] std::uint32_t storages() const { return next_; }

@@ -158,13 +158,20 @@ void Tape::forget_last_product(std::size_t first) {
   std::uint64_t born = last->events;
   while (born > 0 && log_->events()[born - 1].holding == Holding::kWorkspace) --born;
   if (born == 0 || log_->events()[born - 1].change != StorageChange::kBorn || holds_any_since(born - 1)) return;
-  const auto is_of_gpu = [](const StackKernel& kernel) { return kernel.sort <= StackKernelSort::kStream; };
-  kernels_.erase(std::remove_if(last.base() - 1, kernels_.end(), is_of_gpu), kernels_.end());
+  const auto is_of_gpu = [](const StackKernel& kernel) {
+    return kernel.sort <= StackKernelSort::kStream || (kernel.sort == StackKernelSort::kCollective && kernel.among == Among::kTensor);
+  };
+  const auto product = last.base() - 1;
+  const auto index = product - kernels_.begin();
+  kernels_.erase(std::remove_if(product, kernels_.end(), is_of_gpu), kernels_.end());
+  log_->forget_lived_since(born - 1);
+  for (auto at = kernels_.begin() + index; at != kernels_.end(); ++at) at->events = std::min<std::uint64_t>(at->events, log_->events().size());
 }
 
 Tensors Tape::results_of(StackKernelSort sort, const std::function<Tensors()>& make) {
   if (kept_ == nullptr) return make();
-  const bool keeps = sort == StackKernelSort::kAttention ? !options_.recomputes_attention : ++kept_->products % 2 == 1;
+  const bool is_collective = sort == StackKernelSort::kCollective;
+  const bool keeps = is_collective || (sort == StackKernelSort::kAttention ? !options_.recomputes_attention : ++kept_->products % 2 == 1);
   if (!keeps) return make();
   if (kept_->again && kept_->kept.empty()) return make();
   if (kept_->again) {
@@ -172,6 +179,7 @@ Tensors Tape::results_of(StackKernelSort sort, const std::function<Tensors()>& m
     kept_->kept.pop_front();
     return known;
   }
+  kept_->ends_with_collective = is_collective;
   kept_->kept.push_back(make());
   return kept_->kept.back();
 }

@@ -73,9 +73,10 @@ struct TapeOptions {
 };
 
 /// Results that a selective checkpoint keeps while its segment runs, and hands out when it runs again: those of every other
-/// product and of fused attention, as operator-level checkpointing does it by default.
+/// product, of fused attention and of sums over tensor ranks, as operator-level checkpointing does it by default.
 struct KeptResults {
   std::deque<Tensors> kept;
+  bool ends_with_collective = false;
   std::int64_t products = 0;
   bool again = false;
 };
@@ -140,7 +141,7 @@ class Tape {
   /// A sum over the rows of [.., columns] into `sum`: holds its buffer for a moment.
   void sum_rows(const Tensor& x, const Tensor& sum);
 
-  /// What a product or attention makes: new tensors, or those that a selective checkpoint kept. `make` also launches.
+  /// What a product, attention or a sum over ranks makes: new tensors, or those that a selective checkpoint kept. `make` also launches.
   Tensors results_of(StackKernelSort sort, const std::function<Tensors()>& make);
   [[nodiscard]] bool is_compiled() const { return options_.compiled; }
   /// Runs `work` with those results kept or handed out.
@@ -164,7 +165,7 @@ class Tape {
   [[nodiscard]] StorageLog& log() { return *log_; }
   [[nodiscard]] const std::vector<StackKernel>& kernels() const { return kernels_; }
   void forget_kernels() { kernels_.clear(); }
-  /// Forgets the last product since the kernel of that index, with what follows it, if nothing that they made is alive.
+  /// Forgets the last product since the kernel of that index, with what follows it and what they made, if nothing of that is alive.
   void forget_last_product(std::size_t first);
   [[nodiscard]] const std::vector<Place>& places() const { return places_; }
 

@@ -132,17 +132,33 @@ Tensor cast(Tape& tape, const Tensor& x, DType dtype) {
   });
 }
 
+namespace {
+
+/// `out` has every head of x so often: gradients of each are summed.
+Tensor with_summed_gradient(Tape& tape, const Tensor& x, Tensor out) {
+  return tape.record(std::move(out), {&x}, [shape = x.shape, dtype = x.dtype](Tape& t, Tensors gradients) {
+    Tensor sum = t.empty(shape, dtype);
+    t.stream(traffic(gradients[0]) + traffic(sum), dtype);
+    return only(std::move(sum));
+  });
+}
+
+}  // namespace
+
 Tensor repeat_heads(Tape& tape, const Tensor& x, std::int64_t times) {
   if (times == 1) return x;
   Shape shape = x.shape;
   shape[1] *= times;
   Tensor out = tape.empty(std::move(shape), x.dtype);
   tape.stream(traffic(x) + traffic(out), x.dtype);
-  return tape.record(std::move(out), {&x}, [shape = x.shape, dtype = x.dtype](Tape& t, Tensors gradients) {
-    Tensor sum = t.empty(shape, dtype);
-    t.stream(traffic(gradients[0]) + traffic(sum), dtype);
-    return only(std::move(sum));
-  });
+  return with_summed_gradient(tape, x, std::move(out));
+}
+
+Tensor expand_head(Tape& tape, const Tensor& x, std::int64_t times) {
+  if (times == 1) return x;
+  Tensor out = x.detached();
+  out.shape[1] = times;
+  return with_summed_gradient(tape, x, std::move(out));
 }
 
 }  // namespace plimsoll
