@@ -87,6 +87,11 @@ void add_kept_flags(CLI::App& command, StackFlags& flags) {
       .add_option("--lengths", flags.lengths,
                   "sequences of varying length, the longest of them --seq: 91..2048, or a file with one sequence's tokens a line")
       ->group(kGroup);
+  command
+      .add_flag("--packing", flags.packing,
+                "sequences of --lengths fill those of --seq without padding, and attention ends with each (TRL's packing, LLaMA-Factory's neat_packing, "
+                "axolotl's sample_packing)")
+      ->group(kGroup);
 }
 
 /// The frozen model beside adapters.

@@ -75,6 +75,7 @@ std::vector<Partner> loop_partners(const StackFlags& flags) {
        "llm.c, Megatron-LM and a loss in chunks have loops of their own", "leave it out"},
       {"--logits", flags.logits != "inside" || (flags.compile && flags.modules == "nanogpt"),
        "logits stay inside a compiled nanogpt model alone", "add --compile --modules nanogpt, or say held or freed"},
+      {"--packing", !flags.lengths.empty(), "it packs what --lengths says", "add --lengths"},
       {"--lengths", own_loop, "llm.c and Megatron-LM train on sequences of one length", "leave it out"}};
 }
 

@@ -155,6 +155,14 @@ Result<void> read_layers(const StackFlags& flags, const ModelSpec& spec, StackSe
   return {};
 }
 
+/// In place of padded sequences: whole ones, in which attention ends with each document. Where nothing else was said it is
+/// FlashAttention's, which trainers ask for when they pack.
+void pack(StackSetup& setup) {
+  setup.document_tokens = length_around_a_token(setup.lengths);
+  setup.lengths = {};
+  if (!setup.attention) setup.attention = AttentionKernel::kFlash;
+}
+
 /// What waits for the backward pass, and how.
 Result<void> read_kept(const StackFlags& flags, const ModelSpec& spec, StackSetup& setup) {
   if (const auto read = read_recompute(flags.recompute, setup); !read) return read;
@@ -167,6 +175,7 @@ Result<void> read_kept(const StackFlags& flags, const ModelSpec& spec, StackSetu
   const auto lengths = lengths_of(flags.lengths);
   if (!lengths) return fail(lengths.error());
   setup.lengths = *lengths;
+  if (flags.packing) pack(setup);
   return {};
 }
 

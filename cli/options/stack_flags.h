@@ -35,6 +35,7 @@ struct StackFlags {
   std::string double_quant = "yes";  ///< of a 4-bit base
   bool older_bitsandbytes = false;
   bool older_sdpa = false;
+  bool packing = false;        ///< what --lengths says is packed without padding
   std::string lengths;         ///< "91..2048" or a file; empty: all sequences are as long as --seq says
   std::string module_loading = "lazy";
   bool rotary_tables = false;

@@ -67,6 +67,20 @@ Result<void> check_fused_head(const ModelSpec& spec, const StackSetup& setup) {
   return {};
 }
 
+Result<void> check_packing(const ModelSpec& spec, const StackSetup& setup) {
+  if (setup.document_tokens == 0) return {};
+  const auto no = [](std::string what, std::string remedy) {
+    return fail({.kind = ErrorKind::kInput, .what = std::move(what), .where = "--packing", .remedy = std::move(remedy)});
+  };
+  if ((setup.stack != Stack::kPytorch && setup.stack != Stack::kDeepspeed) || setup.modules != ModuleStyle::kHuggingFace)
+    return no("attention that ends with packed documents is modelled of huggingface modules under pytorch and deepspeed", "leave it out");
+  if (setup.attention != AttentionKernel::kFlash) return no("FlashAttention 2 alone ends with packed documents in transformers' models", "take --attention flash");
+  if (!spec.causal || spec.has_encoder_and_decoder() || spec.head != HeadKind::kNextToken)
+    return no(fmt::format("documents are packed for models that predict the next token, which {} does not", spec.name), "leave it out");
+  if (setup.context_ranks > 1) return no("packed documents whose sequence GPUs share are not modelled", "leave --cp out");
+  return {};
+}
+
 Result<void> check_tiles(const ModelSpec& spec, const StackSetup& setup) {
   if (!setup.tiled_mlp) return {};
   const auto no = [](std::string what) {

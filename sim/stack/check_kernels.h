@@ -19,6 +19,9 @@ Result<void> check_unsloth(const ModelSpec& spec, const Recipe& recipe, const St
 /// Refuses TRL's fused head where it does not stand, or what it would stand beside is not modelled.
 Result<void> check_fused_head(const ModelSpec& spec, const StackSetup& setup);
 
+/// Refuses packed documents where attention does not end with them, or it is not modelled.
+Result<void> check_packing(const ModelSpec& spec, const StackSetup& setup);
+
 /// Refuses tiles of feed-forward layers where they are not modelled.
 Result<void> check_tiles(const ModelSpec& spec, const StackSetup& setup);
 

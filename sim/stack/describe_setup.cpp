@@ -49,6 +49,7 @@ std::string adapters_text(const StackSetup& setup) {
 std::string loop_text(const StackSetup& setup) {
   std::string text;
   if (setup.lengths.vary()) text += ", sequences of varying length";
+  if (setup.document_tokens > 0) text += ", packed documents";
   if (setup.channels_last) text += ", channels last";
   if (setup.rotary_tables) text += ", tables of rotary positions in every layer";
   if (setup.loss_chunks > 1) text += fmt::format(", the loss in {} chunks", setup.loss_chunks);

@@ -206,6 +206,11 @@ void note_window(StackPrediction& prediction, const ModelSpec& spec, const Recip
   }
 }
 
+void note_packing(StackPrediction& prediction, const StackSetup& setup) {
+  if (setup.document_tokens == 0) return;
+  prediction.assumptions.push_back(fmt::format("sequences are filled with documents, and attention ends with each: an average token stands in one of {:.0f} tokens", setup.document_tokens));
+}
+
 /// Where nothing was said of attention, and another PyTorch would take another kernel.
 void note_attention(StackPrediction& prediction, const StackSetup& setup, const GpuEntry& gpu, const StackRun& run) {
   const bool attends = std::any_of(run.kernels.begin(), run.kernels.end(),
@@ -283,6 +288,7 @@ Result<StackPrediction> predict_stack(const ModelSpec& spec, const Recipe& recip
   note_loops(*prediction, spec, recipe, setup);
   note_compression(*prediction, setup.compression);
   note_words(*prediction, spec);
+  note_packing(*prediction, setup);
   note_attention(*prediction, setup, gpu, *run);
   note_window(*prediction, spec, recipe, setup, module_rules(spec, recipe, setup, gpu));
   note_projection(*prediction, setup.optimizer_form);

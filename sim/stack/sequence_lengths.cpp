@@ -65,6 +65,20 @@ std::uint64_t LengthDraws::below(std::uint64_t bound) {
   return word % bound;
 }
 
+double length_around_a_token(const SequenceLengths& lengths) {
+  double sum = 0, squares = 0;
+  const auto add = [&](std::int64_t length) {
+    const auto tokens = static_cast<double>(length);
+    sum += tokens;
+    squares += tokens * tokens;
+  };
+  for (const std::int64_t length : lengths.seen) add(length);
+  if (lengths.seen.empty()) {
+    for (std::int64_t length = lengths.shortest; length <= lengths.longest && lengths.longest > 0; ++length) add(length);
+  }
+  return sum > 0 ? squares / sum : 0;
+}
+
 std::int64_t LengthDraws::next() {
   std::int64_t longest = 1;
   for (std::int64_t i = 0; i < micro_batch_; ++i) {

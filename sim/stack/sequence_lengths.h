@@ -24,6 +24,10 @@ Result<SequenceLengths> parse_length_range(std::string_view text);
 /// `where` names the lines in errors.
 Result<SequenceLengths> read_lengths(std::string_view lines, const std::string& where);
 
+/// How long the sequence is in which an average token stands: the mean of squares over the mean. A causal token of packed sequences sees half as
+/// many. 0 where lengths do not vary.
+double length_around_a_token(const SequenceLengths& lengths);
+
 /// The lengths of micro-batches in an order that is always the same: each is padded to the longest of the sequences drawn for it,
 /// and none is longer than `cut`.
 class LengthDraws {

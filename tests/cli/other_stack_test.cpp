@@ -120,6 +120,8 @@ TEST_CASE("options of one stack's layers and loops are refused beside another, n
   refused({"--stack", "pytorch", "--tiled-mlp"}, "--tiled-mlp");
   refused({"--stack", "pytorch", "--attention", "flash", "--older-sdpa"}, "--older-sdpa");
   refused({"--stack", "megatron", "--older-sdpa"}, "--older-sdpa");
+  refused({"--stack", "pytorch", "--packing"}, "--packing");
+  refused({"--stack", "pytorch", "--lengths", "64..1024", "--packing", "--attention", "eager"}, "FlashAttention 2 alone");
   refused({"--stack", "pytorch", "--modules", "nanogpt", "--fused-head"}, "TRL's fused head");
   refused({"--stack", "pytorch", "--fused-head", "--loss-chunks", "2"}, "chunks of the loss");
   refused({"--stack", "megatron", "--logits", "held"}, "--logits");
@@ -213,6 +215,14 @@ TEST_CASE("sequences of varying length come from a range or a file") {
   CHECK_THAT(fitted("1..512").err + fitted("1..512").out, Contains("add --seq 512"));
   CHECK_THAT(fitted("words.txt").err + fitted("words.txt").out, Contains("forty"));
   CHECK_THAT(fitted("none.txt").err + fitted("none.txt").out, Contains("none.txt"));
+}
+
+TEST_CASE("sequences of varying length are packed where it is asked for") {
+  const TemporaryFolder folder;
+  using Catch::Contains;
+  write_file(folder.file("tokens.txt"), "100\n300\n");
+  const ChildEnd end = plimsoll_in(folder, {"fit", "llama-3.2-1b", "--on", "RTX 4090", "--stack", "pytorch", "--lengths", "tokens.txt", "--packing", "--seq", "4096"});
+  CHECK_THAT(end.out, Contains("packed documents") && Contains("stands in one of 250 tokens") && Contains("flash attention"));
 }
 
 TEST_CASE("kernels that are loaded at the start take memory of the process alone") {

@@ -95,7 +95,7 @@ Tensor sdpa(Tape& tape, const Heads& heads, const BlockContext& context) {
   const AttentionCall call{.heads = context.spec.heads / context.head_ranks, .sequence = tokens, .keys = tokens, .head_dim = context.spec.head_dim,
                            .causal = context.spec.causal, .window = context.window,
                            .flash = context.rules.attention == AttentionKernel::kFlash, .mask = context.mask,
-                           .dropout = context.rules.attention_dropout};
+                           .dropout = context.rules.attention_dropout, .document = context.document};
   return context.ring_ranks > 1 ? ring_attention(tape, heads, call, context.ring_ranks) : fused_attention(tape, heads.q, heads.k, heads.v, call);
 }
 

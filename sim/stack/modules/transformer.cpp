@@ -253,7 +253,7 @@ void Transformer::run_forward(Loss& result) {
   Tensor x = asking(embed());
   const std::int64_t sequence = spec_.reads_images() ? spec_.image.patches() + 1 : tokens();
   BlockContext context{.spec = spec_, .rules = rules_, .rotation = rotation(x.dtype), .mask = mask(sequence), .local_mask = local_mask(sequence),
-                       .batch = recipe_.micro_batch, .sequence = sequence, .head_ranks = exchanges_heads(setup_) ? setup_.context_ranks : 1,
+                       .batch = recipe_.micro_batch, .sequence = sequence, .document = setup_.document_tokens, .head_ranks = exchanges_heads(setup_) ? setup_.context_ranks : 1,
                        .ring_ranks = passes_keys_round(setup_) ? setup_.context_ranks : 1, .tensor_ranks = tensor_ranks_};
   x = stack_of_blocks(std::move(x), context);
   context.mask = context.local_mask = {};  // names of the body's, which has returned when the head begins

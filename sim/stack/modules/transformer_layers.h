@@ -75,6 +75,7 @@ struct BlockContext {
   std::int64_t window = 0;  ///< tokens that the block's see, where the kernel knows of it; 0: all before them
   std::int64_t batch = 1;
   std::int64_t sequence = 1;  ///< tokens of it that this rank has
+  double document = 0;        ///< tokens of packed documents, with each of which attention ends
   std::int64_t head_ranks = 1;  ///< that share a sequence by exchanging heads (Ulysses)
   std::int64_t ring_ranks = 1;  ///< that share it by passing keys and values round
   std::int64_t tensor_ranks = 1;  ///< that share layers, each with its own tokens of the stream between them

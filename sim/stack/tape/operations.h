@@ -93,6 +93,7 @@ struct AttentionCall {
   bool flash = true;        ///< else memory-efficient, as always where there is a mask
   Tensor mask;              ///< [b, 1, s, s'] of truth values: scores are computed whole, and a sum to them is made of it and saved
   double dropout = 0;
+  double document = 0;  ///< tokens of the documents that a sequence packs, with each of which attention ends; 0: it is one
 };
 /// q [b, heads, s, d], k and v [b, kv heads, s', d]: saves all three, the result, and a sum of exponentials a row.
 Tensor fused_attention(Tape& tape, const Tensor& q, const Tensor& k, const Tensor& v, const AttentionCall& call);

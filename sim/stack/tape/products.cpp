@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 
 #include "sim/stack/tape/fp8_products.h"
 
@@ -162,7 +163,15 @@ double pairs_of(const AttentionCall& call) {
   const auto queries = static_cast<double>(call.sequence), keys = static_cast<double>(call.keys);
   const auto seen = static_cast<double>(call.window);
   if (call.mask || !call.causal) return queries * keys;
-  return call.window == 0 || seen >= keys ? 0.5 * queries * keys : seen * (queries - 0.5 * seen);
+  const double end = call.document > 0 ? std::min(call.document, keys) : keys;
+  return call.window == 0 || seen >= end ? 0.5 * queries * end : queries / end * seen * (end - 0.5 * seen);
+}
+
+/// Documents that are packed are sequences of their own.
+void cut_into_documents(StackKernel& kernel, double document) {
+  if (document <= 0 || document >= static_cast<double>(kernel.m)) return;
+  kernel.batch = std::max<std::int64_t>(1, std::llround(static_cast<double>(kernel.batch * kernel.m) / document));
+  kernel.m = kernel.n = std::max<std::int64_t>(1, std::llround(document));
 }
 
 /// What is added to the scores instead of truth values: zeros and minus infinities in rows of whole 8 numbers, made anew by every
@@ -220,7 +229,7 @@ Tensor fused_attention(Tape& tape, const Tensor& query, const Tensor& key, const
   // The memory-efficient kernel pads its sums to 32 rows.
   const std::int64_t padded = flash ? call.sequence : (call.sequence + 31) / 32 * 32;
   const double volume = static_cast<double>(batch * call.heads) * pairs_of(call) * static_cast<double>(call.head_dim);
-  const StackKernel kernel{.sort = StackKernelSort::kAttention,
+  StackKernel kernel{.sort = StackKernelSort::kAttention,
                            .dtype = q.dtype,
                            .causal = call.causal && !call.mask,
                            .batch = batch * call.heads,
@@ -229,6 +238,7 @@ Tensor fused_attention(Tape& tape, const Tensor& query, const Tensor& key, const
                            .k = call.head_dim,
                            .flops = 4 * volume,
                            .bytes = 2 * traffic(q) + traffic(k) + traffic(v) + (bias ? traffic(bias) : 0)};
+  cut_into_documents(kernel, call.document);
   const Tensors made = tape.results_of(StackKernelSort::kAttention, [&] {
     Tensors results{tape.empty(q.shape, q.dtype), tape.empty({batch, call.heads, padded}, DType::kFp32),
                     tape.empty({2}, kIndexType)};
