@@ -174,57 +174,6 @@ TEST_CASE("Unsloth's blocks wait in host memory unless somebody says how they ar
   CHECK_THAT(told({"--recompute", "none"}), !Contains("recomputation"));
 }
 
-TEST_CASE("ranks share a sequence under DeepSpeed, and say how or not") {
-  const TemporaryFolder folder;
-  using Catch::Contains;
-  for (const bool says_how : {false, true}) {
-    Arguments all{"fit", "llama-3.2-1b", "--on", "H100 SXM5 80GB", "--stack", "deepspeed", "--zero", "3", "--cp", "8", "--seq", "65536", "--recompute", "full"};
-    if (says_how) all.insert(all.end(), {"--context", "ulysses"});
-    const ChildEnd end = plimsoll_in(folder, all);
-    CHECK(end.code == 0);
-    CHECK_THAT(end.out, Contains("sequences shared by 8 GPUs") && Contains("no such run was measured"));
-  }
-}
-
-TEST_CASE("ranks share a sequence in a ring under PyTorch, and say how or not") {
-  const TemporaryFolder folder;
-  using Catch::Contains;
-  for (const bool says_how : {false, true}) {
-    Arguments all{"fit", "llama-3.2-1b", "--on", "H100 SXM5 80GB", "--stack", "pytorch", "--zero", "3", "--cp", "8", "--seq", "65536", "--recompute", "full"};
-    if (says_how) all.insert(all.end(), {"--context", "ring"});
-    const ChildEnd end = plimsoll_in(folder, all);
-    CHECK(end.code == 0);
-    CHECK_THAT(end.out, Contains("sequences shared by 8 GPUs, ZeRO-3 over 8 GPUs") && Contains("shared by ring attention") &&
-                            Contains("attention is cuDNN's"));
-  }
-}
-
-TEST_CASE("sequences of varying length come from a range or a file") {
-  const TemporaryFolder folder;
-  using Catch::Contains;
-  write_file(folder.file("tokens.txt"), "40\n900\n7\n1500\n");
-  write_file(folder.file("words.txt"), "forty\n");
-  const auto fitted = [&](const std::string& lengths) {
-    return plimsoll_in(folder, fit_under({"--stack", "pytorch", "--batch", "2", "--seq", "1024", "--lengths", lengths}));
-  };
-  for (const char* lengths : {"1024..1024", "16..1024", "tokens.txt"}) {
-    const ChildEnd end = fitted(lengths);
-    CHECK(end.code == 0);
-    CHECK_THAT(end.out, Contains("64 micro-batches were simulated"));
-  }
-  CHECK_THAT(fitted("1..512").err + fitted("1..512").out, Contains("add --seq 512"));
-  CHECK_THAT(fitted("words.txt").err + fitted("words.txt").out, Contains("forty"));
-  CHECK_THAT(fitted("none.txt").err + fitted("none.txt").out, Contains("none.txt"));
-}
-
-TEST_CASE("sequences of varying length are packed where it is asked for") {
-  const TemporaryFolder folder;
-  using Catch::Contains;
-  write_file(folder.file("tokens.txt"), "100\n300\n");
-  const ChildEnd end = plimsoll_in(folder, {"fit", "llama-3.2-1b", "--on", "RTX 4090", "--stack", "pytorch", "--lengths", "tokens.txt", "--packing", "--seq", "4096"});
-  CHECK_THAT(end.out, Contains("packed documents") && Contains("stands in one of 250 tokens") && Contains("flash attention"));
-}
-
 TEST_CASE("kernels that are loaded at the start take memory of the process alone") {
   const TemporaryFolder folder;
   const auto memory = [&](const char* loading) {

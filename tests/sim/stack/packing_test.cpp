@@ -1,8 +1,7 @@
 #include <catch2/catch.hpp>
 
-#include "formats/models/resolve_model.h"
-#include "sim/stack/predict_stack.h"
 #include "sim/stack/tape/operations.h"
+#include "tests/sim/stack/asked_stack.h"
 
 namespace plimsoll {
 namespace {
@@ -18,10 +17,7 @@ Result<StackPrediction> predicted(double document, AttentionKernel kernel = Atte
   StackSetup setup;
   setup.attention = kernel;
   setup.document_tokens = document;
-  Recipe recipe;
-  recipe.sequence = 8192;
-  recipe.precision = Precision::kBf16Mixed;
-  return predict_stack(*resolve_model("llama-3.2-1b"), recipe, setup, *find_gpu(built_in_gpu_catalogue(), "A100 80GB SXM4"));
+  return asked_of_stack("llama-3.2-1b", setup, 8192, "A100 80GB SXM4");
 }
 
 }  // namespace

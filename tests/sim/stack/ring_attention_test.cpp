@@ -6,9 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "formats/models/resolve_model.h"
-#include "sim/stack/predict_stack.h"
 #include "sim/stack/replay_log.h"
+#include "tests/sim/stack/asked_stack.h"
 
 namespace plimsoll {
 namespace {
@@ -70,19 +69,6 @@ StackSetup fsdp(std::int64_t data_ranks, std::int64_t context_ranks) {
   return setup;
 }
 
-Result<StackPrediction> asked(const std::string& model, const StackSetup& setup, std::int64_t sequence) {
-  Recipe recipe;
-  recipe.sequence = sequence;
-  recipe.precision = Precision::kBf16Mixed;
-  return predict_stack(*resolve_model(model), recipe, setup, *find_gpu(built_in_gpu_catalogue(), "H100 SXM5 80GB"));
-}
-
-std::string refusal(const std::string& model, const StackSetup& setup, std::int64_t sequence) {
-  const auto made = asked(model, setup, sequence);
-  REQUIRE_FALSE(made);
-  return made.error().what;
-}
-
 }  // namespace
 
 TEST_CASE("Ring attention holds at its peak what PyTorch's context_parallel holds") {
@@ -115,28 +101,28 @@ TEST_CASE("Every block of a ring costs what a rank's own causal one does, and ke
 }
 
 TEST_CASE("A rank of eight that share a sequence in a ring needs what its eighth would need alone, and what goes round") {
-  const auto alone = asked("llama3.1-8b", fsdp(8, 1), 16384), shared = asked("llama3.1-8b", fsdp(1, 8), 8 * 16384);
+  const auto alone = asked_of_stack("llama3.1-8b", fsdp(8, 1), 16384), shared = asked_of_stack("llama3.1-8b", fsdp(1, 8), 8 * 16384);
   REQUIRE(alone);
   REQUIRE(shared);
   CHECK(shared->at_peak.parameters == alone->at_peak.parameters);
   CHECK(shared->at_peak.optimizer == alone->at_peak.optimizer);
   CHECK(shared->peak.allocated >= alone->peak.allocated);
   CHECK(static_cast<double>(shared->peak.allocated.count) < 1.3 * static_cast<double>(alone->peak.allocated.count));
-  const auto whole = asked("llama3.1-8b", fsdp(8, 1), 65536), eighth = asked("llama3.1-8b", fsdp(1, 8), 65536);
+  const auto whole = asked_of_stack("llama3.1-8b", fsdp(8, 1), 65536), eighth = asked_of_stack("llama3.1-8b", fsdp(1, 8), 65536);
   CHECK(eighth->time.model_flops == Approx(whole->time.model_flops / 8).epsilon(0.001));
 }
 
 TEST_CASE("What a ring cannot share is refused by name") {
   using Catch::Contains;
-  CHECK_THAT(refusal("llama3.1-8b", fsdp(1, 8), 65544), Contains("early and a late part"));
-  CHECK_THAT(refusal("bert-large", fsdp(1, 2), 512), Contains("bert-large"));
-  CHECK_THAT(refusal("mistral-7b", fsdp(1, 2), 32768), Contains("window"));
+  CHECK_THAT(stack_refusal("llama3.1-8b", fsdp(1, 8), 65544), Contains("early and a late part"));
+  CHECK_THAT(stack_refusal("bert-large", fsdp(1, 2), 512), Contains("bert-large"));
+  CHECK_THAT(stack_refusal("mistral-7b", fsdp(1, 2), 32768), Contains("window"));
   StackSetup whole = fsdp(1, 8);
   whole.zero = 0;
-  CHECK_THAT(refusal("llama3.1-8b", whole, 65536), Contains("--zero 3"));
+  CHECK_THAT(stack_refusal("llama3.1-8b", whole, 65536), Contains("--zero 3"));
   StackSetup both = fsdp(1, 8);
   both.tensor_ranks = 2;
-  CHECK_THAT(refusal("llama3.1-8b", both, 65536), Contains("no tensor ranks"));
+  CHECK_THAT(stack_refusal("llama3.1-8b", both, 65536), Contains("no tensor ranks"));
 }
 
 TEST_CASE("Attention on Hopper is cuDNN's since PyTorch 2.11, and FlashAttention 2's before") {
@@ -144,10 +130,7 @@ TEST_CASE("Attention on Hopper is cuDNN's since PyTorch 2.11, and FlashAttention
     StackSetup setup;
     setup.older_sdpa = older;
     setup.attention = kernel;
-    Recipe recipe;
-    recipe.sequence = 8192;
-    recipe.precision = Precision::kBf16Mixed;
-    return predict_stack(*resolve_model("llama-3.2-1b"), recipe, setup, *find_gpu(built_in_gpu_catalogue(), gpu))->time.step;
+    return asked_of_stack("llama-3.2-1b", setup, 8192, gpu)->time.step;
   };
   const double now = step(false, {}, "H100 SXM5 80GB");
   CHECK(step(true, {}, "H100 SXM5 80GB") > 1.05 * now);

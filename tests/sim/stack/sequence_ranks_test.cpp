@@ -3,20 +3,12 @@
 #include <catch2/catch.hpp>
 #include <string>
 
-#include "formats/models/resolve_model.h"
 #include "sim/stack/modules/sequence_exchange.h"
 #include "sim/stack/operators/tiled.h"
-#include "sim/stack/predict_stack.h"
+#include "tests/sim/stack/asked_stack.h"
 
 namespace plimsoll {
 namespace {
-
-Result<StackPrediction> asked(const std::string& model, const StackSetup& setup, std::int64_t sequence) {
-  Recipe recipe;
-  recipe.sequence = sequence;
-  recipe.precision = Precision::kBf16Mixed;
-  return predict_stack(*resolve_model(model), recipe, setup, *find_gpu(built_in_gpu_catalogue(), "H100 SXM5 80GB"));
-}
 
 /// ZeRO-3 with checkpoints and states in host memory, as ALST has them.
 StackSetup alst(std::int64_t data_ranks, std::int64_t context_ranks, bool tiled_mlp = false) {
@@ -29,15 +21,9 @@ StackSetup alst(std::int64_t data_ranks, std::int64_t context_ranks, bool tiled_
 }
 
 StackPrediction predict(const StackSetup& setup, std::int64_t sequence) {
-  const auto made = asked("llama3.1-8b", setup, sequence);
+  const auto made = asked_of_stack("llama3.1-8b", setup, sequence);
   REQUIRE(made);
   return *made;
-}
-
-std::string refusal(const std::string& model, const StackSetup& setup, std::int64_t sequence) {
-  const auto made = asked(model, setup, sequence);
-  REQUIRE_FALSE(made);
-  return made.error().what;
 }
 
 }  // namespace
@@ -95,17 +81,17 @@ TEST_CASE("A weight's gradient is ready after its last tile alone") {
 
 TEST_CASE("What ranks cannot share is refused by name") {
   using Catch::Contains;
-  CHECK_THAT(refusal("llama3.1-8b", alst(1, 3), 65536), Contains("32 heads"));
-  CHECK_THAT(refusal("llama3.1-8b", alst(1, 8), 65537), Contains("65537 tokens"));
-  CHECK_THAT(refusal("gemma2-2b", alst(1, 2), 8192), Contains("eager"));
-  CHECK_THAT(refusal("deepseek-v3", alst(1, 2), 8192), Contains("deepseek-v3"));
+  CHECK_THAT(stack_refusal("llama3.1-8b", alst(1, 3), 65536), Contains("32 heads"));
+  CHECK_THAT(stack_refusal("llama3.1-8b", alst(1, 8), 65537), Contains("65537 tokens"));
+  CHECK_THAT(stack_refusal("gemma2-2b", alst(1, 2), 8192), Contains("eager"));
+  CHECK_THAT(stack_refusal("deepseek-v3", alst(1, 2), 8192), Contains("deepseek-v3"));
   StackSetup shared = alst(1, 8);
   shared.zero = 2;
-  CHECK_THAT(refusal("llama3.1-8b", shared, 65536), Contains("ZeRO-3"));
+  CHECK_THAT(stack_refusal("llama3.1-8b", shared, 65536), Contains("ZeRO-3"));
   StackSetup tiled = alst(8, 1, true);
   tiled.stack = Stack::kPytorch;
   tiled.optimizer = Home::kDevice;
-  CHECK_THAT(refusal("llama3.1-8b", tiled, 65536), Contains("tiles"));
+  CHECK_THAT(stack_refusal("llama3.1-8b", tiled, 65536), Contains("tiles"));
 }
 
 }  // namespace plimsoll
