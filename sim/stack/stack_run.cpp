@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "sim/stack/check_adapters.h"
 #include "sim/stack/check_fp8.h"
@@ -105,6 +106,17 @@ Result<void> check_attention(const ModelSpec& spec, const StackSetup& setup) {
                .remedy = "choose --attention eager"});
 }
 
+/// cuDNN has fused attention of two-byte numbers on Ampere and later.
+Result<void> check_cudnn(const Recipe& recipe, const StackSetup& setup, const GpuEntry& gpu) {
+  const bool wide = recipe.precision == Precision::kFp32 || recipe.precision == Precision::kTf32 || recipe.precision == Precision::kFp64;
+  const bool older = std::strtod(gpu.compute_capability.c_str(), nullptr) < 8.0;
+  if (setup.attention != AttentionKernel::kCudnn || (!wide && !older)) return {};
+  return fail({.kind = ErrorKind::kInput,
+               .what = fmt::format("cuDNN attends in two-byte numbers on Ampere and later, not on {} in {}", gpu.name, to_text(recipe.precision)),
+               .where = "--attention",
+               .remedy = "leave it out"});
+}
+
 /// Convolutional nets have no blocks that a checkpoint stands for.
 Result<void> check_conv_net(const ModelSpec& spec, const StackSetup& setup) {
   if (!spec.is_conv_net() || setup.recomputation == Recomputation::kNone) return {};
@@ -130,6 +142,7 @@ Result<void> check_segments(const ModelSpec& spec, const StackSetup& setup) {
 
 Result<StackRun> run_as_stated(const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup, const GpuEntry& gpu) {
   if (const auto known = check_attention(spec, setup); !known) return fail(known.error());
+  if (const auto known = check_cudnn(recipe, setup, gpu); !known) return fail(known.error());
   if (const auto known = check_conv_net(spec, setup); !known) return fail(known.error());
   if (const auto known = check_segments(spec, setup); !known) return fail(known.error());
   if (const auto known = check_lengths(spec, recipe, setup); !known) return fail(known.error());

@@ -120,6 +120,7 @@ TEST_CASE("options of one stack's layers and loops are refused beside another, n
   refused({"--stack", "pytorch", "--tiled-mlp"}, "--tiled-mlp");
   refused({"--stack", "pytorch", "--attention", "flash", "--older-sdpa"}, "--older-sdpa");
   refused({"--stack", "megatron", "--older-sdpa"}, "--older-sdpa");
+  refused({"--stack", "pytorch", "--attention", "cudnn", "--precision", "fp32"}, "two-byte");
   refused({"--stack", "pytorch", "--packing"}, "--packing");
   refused({"--stack", "pytorch", "--lengths", "64..1024", "--packing", "--attention", "eager"}, "FlashAttention 2 alone");
   refused({"--stack", "pytorch", "--modules", "nanogpt", "--fused-head"}, "TRL's fused head");
