@@ -5,7 +5,8 @@
 namespace plimsoll {
 namespace {
 
-/// What all blocks of a rank's attention have in common.
+/// What all blocks of a rank's attention have in common. The last rank is told, all of whose blocks but the first meet half the keys with
+/// all queries; of others some meet all keys with half the queries, and hold a little less.
 struct Ring {
   StackKernel kernel;  ///< of a block's forward pass
   Shape sums;          ///< of exponentials, one a row
@@ -66,14 +67,14 @@ Tensor gathered(Tape& tape, const Tensor& own, std::int64_t ranks) {
   return all;
 }
 
-/// out - sigmoid(difference of sums) · (out - block's), in fp32, one kernel after another.
-Tensor joined(Tape& tape, const Tensor& sum, const Tensor& block) {
+/// What was joined so far less sigmoid(difference of sums) · (that less the block's), in fp32, one kernel after another.
+Tensor joined(Tape& tape, const Tensor& block) {
   const Tensor wide = computed(tape, block, DType::kFp32, traffic(block));
   const double all = traffic(wide);
   Tensor difference = computed(tape, wide, DType::kFp32, 2 * all);
   const Tensor product = computed(tape, wide, DType::kFp32, all);
   difference = {};
-  return sum ? computed(tape, wide, DType::kFp32, 2 * all) : wide;
+  return computed(tape, wide, DType::kFp32, 2 * all);
 }
 
 /// Keys and values are laid side by side for every block but the last, though all are gathered before the first. The copies in
@@ -89,17 +90,17 @@ Tensors run_forward(Tape& tape, const AttentionHeads& own, const Ring& ring) {
     if (i == 1) k = v = {};
     block = like(tape, own.q, own.q.dtype);
     tape.launch(block_kernel(ring, i, false));
-    total = i == 0 ? computed(tape, block, DType::kFp32, traffic(block)) : joined(tape, total, block);
+    total = i == 0 ? computed(tape, block, DType::kFp32, traffic(block)) : joined(tape, block);
   }
   Tensor out = computed(tape, own.q, own.q.dtype, traffic(total));
   out.order = own.q.order;  // elementwise kernels keep it
   return {std::move(out), sums, random};
 }
 
-/// What arrived in fp32 with a block's gradients added to their half, in a new tensor as large as `whole`.
+/// What arrived in fp32 with a block's gradients added to their half (read and written), in a new tensor as large as `whole`.
 Tensor with_half(Tape& tape, const Tensor& whole, const Tensor& block) {
   const double sum = static_cast<double>(whole.elements() * size_of(DType::kFp32));
-  tape.stream(2 * sum / 2 + traffic(block), DType::kFp32);
+  tape.stream(sum + traffic(block), DType::kFp32);
   return computed(tape, whole, DType::kFp32, sum);
 }
 
