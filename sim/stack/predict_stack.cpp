@@ -206,9 +206,11 @@ void note_window(StackPrediction& prediction, const ModelSpec& spec, const Recip
   }
 }
 
-void note_packing(StackPrediction& prediction, const StackSetup& setup) {
+/// Documents are cut where a sequence ends.
+void note_packing(StackPrediction& prediction, const Recipe& recipe, const StackSetup& setup) {
   if (setup.document_tokens == 0) return;
-  prediction.assumptions.push_back(fmt::format("sequences are filled with documents, and attention ends with each: an average token stands in one of {:.0f} tokens", setup.document_tokens));
+  prediction.assumptions.push_back(fmt::format("sequences are filled with documents, and attention ends with each: an average token stands in one of {:.0f} tokens",
+                                               std::min(setup.document_tokens, static_cast<double>(recipe.sequence))));
 }
 
 /// Where nothing was said of attention, and another PyTorch would take another kernel.
@@ -288,7 +290,7 @@ Result<StackPrediction> predict_stack(const ModelSpec& spec, const Recipe& recip
   note_loops(*prediction, spec, recipe, setup);
   note_compression(*prediction, setup.compression);
   note_words(*prediction, spec);
-  note_packing(*prediction, setup);
+  note_packing(*prediction, recipe, setup);
   note_attention(*prediction, setup, gpu, *run);
   note_window(*prediction, spec, recipe, setup, module_rules(spec, recipe, setup, gpu));
   note_projection(*prediction, setup.optimizer_form);

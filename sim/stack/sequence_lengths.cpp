@@ -67,14 +67,15 @@ std::uint64_t LengthDraws::below(std::uint64_t bound) {
 
 double length_around_a_token(const SequenceLengths& lengths) {
   double sum = 0, squares = 0;
-  const auto add = [&](std::int64_t length) {
+  for (const std::int64_t length : lengths.seen) {
     const auto tokens = static_cast<double>(length);
     sum += tokens;
     squares += tokens * tokens;
-  };
-  for (const std::int64_t length : lengths.seen) add(length);
-  if (lengths.seen.empty()) {
-    for (std::int64_t length = lengths.shortest; length <= lengths.longest && lengths.longest > 0; ++length) add(length);
+  }
+  if (lengths.seen.empty()) {  // 1 + 2 + … + n and 1 + 4 + … + n², of both ends
+    const auto end = static_cast<double>(lengths.longest), before = static_cast<double>(std::max<std::int64_t>(lengths.shortest, 1) - 1);
+    sum = (end * (end + 1) - before * (before + 1)) / 2;
+    squares = (end * (end + 1) * (2 * end + 1) - before * (before + 1) * (2 * before + 1)) / 6;
   }
   return sum > 0 ? squares / sum : 0;
 }

@@ -1,5 +1,7 @@
 #include "sim/stack/lowering/launch_kernels.h"
 
+#include <cmath>
+
 #include "sim/stack/lowering/stack_platform.h"
 
 namespace plimsoll {
@@ -55,12 +57,30 @@ StackKernelSort sort_of(const Plan& plan, const Instruction& instruction) {
   return kind == OpKind::kSquaredNorm ? StackKernelSort::kHostPass : StackKernelSort::kHostUpdate;
 }
 
+/// Plan files have no number above 2^40, and one kernel has more FLOPs: what is above 2^30 stands in a field of its own.
+constexpr int kLowBits = 30;
+
+struct Halves {
+  std::int64_t low = 0;
+  std::int64_t high = 0;
+};
+
+Halves halves_of(double count) {
+  const auto whole = static_cast<std::int64_t>(count);
+  return {.low = whole & ((std::int64_t{1} << kLowBits) - 1), .high = whole >> kLowBits};
+}
+
+double count_of(const Halves& halves) { return std::ldexp(static_cast<double>(halves.high), kLowBits) + static_cast<double>(halves.low); }
+
 }  // namespace
 
 LoweredLaunch lower_launch(const StackKernel& kernel, double seconds) {
   OpShape shape = shape_of(kernel);
-  shape.positions = static_cast<std::int64_t>(kernel.bytes);
-  shape.capacity = static_cast<std::int64_t>(kernel.flops);
+  const Halves bytes = halves_of(kernel.bytes), flops = halves_of(kernel.flops);
+  shape.positions = bytes.low;
+  shape.choices = bytes.high;
+  shape.capacity = flops.low;
+  shape.experts = flops.high;
   shape.variant = kernel.again ? 1 : 0;
   shape.terms = kernel.blocking ? 2 : 1;
   shape.constant = seconds;
@@ -71,7 +91,7 @@ RaisedLaunch raise_launch(const Plan& plan, const Instruction& instruction) {
   const OpShape& shape = plan.at(instruction.kernel).shape;
   return {.timed = {.sort = sort_of(plan, instruction), .phase = instruction.phase, .seconds = shape.constant, .dispatch = 0,
                     .blocking = shape.terms == 2},
-          .flops = static_cast<double>(shape.capacity),
+          .flops = count_of({.low = shape.capacity, .high = shape.experts}),
           .again = shape.variant == 1};
 }
 

@@ -13,8 +13,8 @@ struct LoweredLaunch {
 };
 
 /// A launch as an instruction: products by rows, inputs, outputs and groups (their batch), attention by rows, sequence (keys),
-/// heads and head_dim, everything else by bytes alone. `positions` are the bytes that it moves, `capacity` its arithmetic in
-/// FLOPs, `constant` its seconds by the stack's rates with the pause before the next; `variant` 1 marks what is recomputed,
+/// heads and head_dim, everything else by bytes alone. `positions` and 2^30 `choices` are the bytes that it moves, `capacity` and 2^30
+/// `experts` its arithmetic in FLOPs, `constant` its seconds by the stack's rates with the pause before the next; `variant` 1 marks what is recomputed,
 /// `terms` 2 a copy that the kernels wait for.
 LoweredLaunch lower_launch(const StackKernel& kernel, double seconds);
 

@@ -187,7 +187,7 @@ Tensor sum_of_mask(Tape& tape, const Tensor& mask, DType dtype) {
 
 /// What fused attention's backward needs of its forward.
 struct AttentionMemory {
-  AttentionCall call;  ///< with its mask
+  AttentionCall call;  ///< without its mask, which backward must not keep
   StackKernel kernel;
   double volume = 0;  ///< pairs that are computed, each as wide as a head
   bool flash = false;
@@ -230,14 +230,14 @@ Tensor fused_attention(Tape& tape, const Tensor& query, const Tensor& key, const
   const std::int64_t padded = flash ? call.sequence : (call.sequence + 31) / 32 * 32;
   const double volume = static_cast<double>(batch * call.heads) * pairs_of(call) * static_cast<double>(call.head_dim);
   StackKernel kernel{.sort = StackKernelSort::kAttention,
-                           .dtype = q.dtype,
-                           .causal = call.causal && !call.mask,
-                           .batch = batch * call.heads,
-                           .m = call.sequence,
-                           .n = call.keys,
-                           .k = call.head_dim,
-                           .flops = 4 * volume,
-                           .bytes = 2 * traffic(q) + traffic(k) + traffic(v) + (bias ? traffic(bias) : 0)};
+                     .dtype = q.dtype,
+                     .causal = call.causal && !call.mask,
+                     .batch = batch * call.heads,
+                     .m = call.sequence,
+                     .n = call.keys,
+                     .k = call.head_dim,
+                     .flops = 4 * volume,
+                     .bytes = 2 * traffic(q) + traffic(k) + traffic(v) + (bias ? traffic(bias) : 0)};
   cut_into_documents(kernel, call.document);
   const Tensors made = tape.results_of(StackKernelSort::kAttention, [&] {
     Tensors results{tape.empty(q.shape, q.dtype), tape.empty({batch, call.heads, padded}, DType::kFp32),
@@ -247,7 +247,9 @@ Tensor fused_attention(Tape& tape, const Tensor& query, const Tensor& key, const
     return results;
   });
   const Tensor& out = made[0];
-  AttentionMemory memory{call, kernel, volume, flash, made[1], {q.detached(), k.detached(), v.detached()},
+  AttentionCall kept = call;
+  kept.mask = {};
+  AttentionMemory memory{kept, kernel, volume, flash, made[1], {q.detached(), k.detached(), v.detached()},
                          {out.detached(), made[2], bias}};
   return tape.record(Tensor(out), {&q, &k, &v},
                      [memory = std::move(memory)](Tape& t, const Tensors&) { return fused_attention_backward(t, memory); });

@@ -1,16 +1,18 @@
 #include <catch2/catch.hpp>
-#include <fstream>
-#include <sstream>
 #include <string>
 #include <vector>
 
 #include "formats/models/resolve_model.h"
+#include "formats/text/csv.h"
+#include "formats/text/read_text_file.h"
 #include "sim/stack/operators/tiled_linear_loss.h"
 #include "sim/stack/predict_stack.h"
 #include "sim/stack/replay_log.h"
 
 namespace plimsoll {
 namespace {
+
+constexpr Bytes kLargestTable{std::int64_t{1} << 20};
 
 struct HeadCase {
   std::int64_t rows = 0, hidden = 0, words = 0;
@@ -19,16 +21,17 @@ struct HeadCase {
 };
 
 std::vector<HeadCase> tracked_cases() {
-  std::ifstream file(PLIMSOLL_FUSED_HEAD_PEAKS);
-  std::string line;
-  REQUIRE(std::getline(file, line));
+  const std::string path = PLIMSOLL_FUSED_HEAD_PEAKS;
+  const auto table = read_csv(*read_text_file(path, kLargestTable), path);
+  REQUIRE(table);
   std::vector<HeadCase> cases;
-  while (std::getline(file, line)) {
-    for (char& letter : line) letter = letter == ',' ? ' ' : letter;
-    HeadCase one;
-    std::istringstream(line) >> one.rows >> one.hidden >> one.words >> one.hidden_type >> one.weight_type >> one.forward >> one.backward;
-    cases.push_back(one);
+  for (const CsvRow& fields : table->rows) {
+    CsvFields row(*table, fields);
+    const auto whole = [&](const char* column) { return static_cast<std::int64_t>(row.number(column)); };
+    cases.push_back({whole("rows"), whole("hidden"), whole("words"), row.text("hidden_type"), row.text("weight_type"), whole("forward_bytes"), whole("backward_bytes")});
+    REQUIRE_FALSE(row.error());
   }
+  REQUIRE(cases.size() == 6);
   return cases;
 }
 

@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <map>
 #include <string>
 
@@ -10,6 +11,7 @@
 #include "formats/models/resolve_model.h"
 #include "formats/plans/plan_json.h"
 #include "sim/stack/lowering/allocation_events.h"
+#include "sim/stack/lowering/launch_kernels.h"
 #include "sim/stack/lowering/simulate_dynamic.h"
 #include "sim/stack/lowering/stack_platform.h"
 
@@ -85,6 +87,26 @@ TEST_CASE("A lowered program is written and read back the same") {
   REQUIRE(read);
   CHECK(write_plan(*read) == text);
   CHECK(allocates_while_running(*read));
+}
+
+// 65,536 tokens by 8192 by 28,672 are 2^16 · 2^13 · 7 · 2^12 · 2 FLOP = 3.1 · 10^13; plan files have no number above 2^40, 1.1 · 10^12.
+TEST_CASE("A kernel of more FLOPs than a number of a plan file comes back whole") {
+  Recipe recipe = recipe_of();
+  recipe.micro_batch = 8;
+  recipe.sequence = 8192;
+  const ModelSpec wide = *resolve_model("llama:layers=1,hidden=8192,heads=64,kv_heads=8,ffn=28672,vocab=1024,positions=8192");
+  const auto made = lower_stack(wide, recipe, {.stack = Stack::kPytorch}, board());
+  REQUIRE(made);
+  const auto read = read_plan(write_plan(made->plan), "plan.json");
+  REQUIRE(read);
+  CHECK(simulate_dynamic(*read)->model_tflops_per_gpu == simulate_dynamic(made->plan)->model_tflops_per_gpu);
+  double most = 0;
+  for (const Body& body : read->bodies) {
+    for (const Instruction& instruction : expand(*read, body).list.instructions) {
+      if (instruction.kind == InstructionKind::kLaunch) most = std::max(most, raise_launch(*read, instruction).flops);
+    }
+  }
+  CHECK(most == 7.0 * (std::int64_t{1} << 42));
 }
 
 TEST_CASE("Buffers that are there at once never overlap") {

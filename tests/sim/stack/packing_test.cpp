@@ -25,6 +25,8 @@ Result<StackPrediction> predicted(double document, AttentionKernel kernel = Atte
 TEST_CASE("An average token stands in a document of the mean of squares over the mean") {
   CHECK(length_around_a_token({.seen = {100, 300}}) == Approx((100.0 * 100 + 300.0 * 300) / 400));  // 250
   CHECK(length_around_a_token({.shortest = 1, .longest = 3}) == Approx(14.0 / 6));                  // 1 + 4 + 9 over 1 + 2 + 3
+  CHECK(length_around_a_token({.shortest = 3, .longest = 4}) == Approx(25.0 / 7));                  // 9 + 16 over 3 + 4
+  CHECK(length_around_a_token({.shortest = 1, .longest = std::int64_t{1} << 30}) == Approx((std::int64_t{1} << 31) / 3.0));
   CHECK(length_around_a_token({}) == 0);
 }
 

@@ -1,32 +1,35 @@
 #include "sim/stack/modules/ring_attention.h"
 
 #include <catch2/catch.hpp>
-#include <fstream>
-#include <sstream>
 #include <string>
 #include <vector>
 
+#include "formats/text/csv.h"
+#include "formats/text/read_text_file.h"
 #include "sim/stack/replay_log.h"
 #include "tests/sim/stack/asked_stack.h"
 
 namespace plimsoll {
 namespace {
 
+constexpr Bytes kLargestTable{std::int64_t{1} << 20};
+
 struct RingCase {
   std::int64_t ranks = 0, heads = 0, kv_heads = 0, head_dim = 0, tokens = 0, forward = 0, backward = 0;
 };
 
 std::vector<RingCase> tracked_cases() {
-  std::ifstream file(PLIMSOLL_RING_PEAKS);
-  std::string line;
-  REQUIRE(std::getline(file, line));
+  const std::string path = PLIMSOLL_RING_PEAKS;
+  const auto table = read_csv(*read_text_file(path, kLargestTable), path);
+  REQUIRE(table);
   std::vector<RingCase> cases;
-  while (std::getline(file, line)) {
-    for (char& letter : line) letter = letter == ',' ? ' ' : letter;
-    RingCase one;
-    std::istringstream(line) >> one.ranks >> one.heads >> one.kv_heads >> one.head_dim >> one.tokens >> one.forward >> one.backward;
-    cases.push_back(one);
+  for (const CsvRow& fields : table->rows) {
+    CsvFields row(*table, fields);
+    const auto whole = [&](const char* column) { return static_cast<std::int64_t>(row.number(column)); };
+    cases.push_back({whole("ranks"), whole("heads"), whole("kv_heads"), whole("head_dim"), whole("tokens"), whole("forward_bytes"), whole("backward_bytes")});
+    REQUIRE_FALSE(row.error());
   }
+  REQUIRE(cases.size() == 6);
   return cases;
 }
 
