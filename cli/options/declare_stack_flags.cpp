@@ -117,6 +117,12 @@ void add_base_flags(CLI::App& command, StackFlags& flags) {
 /// Logits and loss.
 void add_loss_flags(CLI::App& command, StackFlags& flags) {
   command
+      .add_option("--reference", flags.reference,
+                  "of --workload dpo and kto: what answers' log-probabilities are held against: copy (a frozen copy of the model), adapters-off, or "
+                  "precomputed (default: adapters-off with adapters, else copy)")
+      ->check(CLI::IsMember({"copy", "adapters-off", "precomputed"}))
+      ->group(kGroup);
+  command
       .add_flag("--fused-head", flags.fused_head,
                 "head and loss at once, logits tile by tile, in transformers' modules: how TRL's SFT trainer computes them (TRL 1.16)")
       ->group(kGroup);

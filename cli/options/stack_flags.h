@@ -42,6 +42,8 @@ struct StackFlags {
   bool half_logits = false;
   bool liger = false;
   bool fused_head = false;
+  std::string preferences = "sft";  ///< what --workload says where another program trains: dpo, kto
+  std::string reference;  ///< empty: as TRL has it
   bool tiled_mlp = false;
   std::string autocast;  ///< "yes" or "no"; empty: as the modules' loops
   std::string whole_gradients;  ///< "yes" or "no"; empty: as the modules' loops
