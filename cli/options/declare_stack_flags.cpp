@@ -235,6 +235,15 @@ void add_stack_flags(CLI::App& command, StackFlags& flags) {
   }
 }
 
+void add_preference_flags(CLI::App& command, StackFlags& flags) {
+  const CLI::Option* option = command
+                                  .add_option("--workload", flags.preferences,
+                                              "what the model learns from where it is not texts, as TRL trains it: dpo (pairs of answers), kto (wanted and unwanted answers)")
+                                  ->check(CLI::IsMember({"dpo", "kto"}))
+                                  ->group(kGroup);
+  flags.options.push_back(option);
+}
+
 void add_megatron_flags(CLI::App& command, StackFlags& flags, const std::string& group) {
   command
       .add_flag("--sequence-parallel,!--no-sequence-parallel", flags.sequence_parallel,

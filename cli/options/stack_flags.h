@@ -82,6 +82,8 @@ struct StackFlags {
 };
 
 void add_stack_flags(CLI::App& command, StackFlags& flags);
+/// --workload of commands that know no other workloads.
+void add_preference_flags(CLI::App& command, StackFlags& flags);
 /// --sequence-parallel, which may be denied, and --reduce-in; layouts of several GPUs have both too.
 void add_megatron_flags(CLI::App& command, StackFlags& flags, const std::string& group);
 /// --nodes and --network, which other stacks and layouts of several GPUs have alike; add_stack_flags adds them too.
