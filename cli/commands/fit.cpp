@@ -234,7 +234,10 @@ Result<Answered> fit(const CLI::App& command, const FitOptions& options) {
 /// Another program learns from preferences as it trains on texts, with another loss.
 void take_preferences(FitOptions& options) {
   std::string& workload = options.workload.workload;
-  if (options.asked.stack.other() && (workload == "dpo" || workload == "kto")) options.asked.stack.preferences = std::exchange(workload, {});
+  if (!options.asked.stack.other() || (workload != "dpo" && workload != "kto" && workload != "grpo")) return;
+  options.asked.stack.preferences = std::exchange(workload, {});
+  options.asked.stack.prompt = options.workload.prompt.value_or(0);
+  std::erase(options.workload.given, "--prompt");
 }
 
 /// Which single changes would help, and what they cost.

@@ -118,9 +118,14 @@ void add_base_flags(CLI::App& command, StackFlags& flags) {
 void add_loss_flags(CLI::App& command, StackFlags& flags) {
   command
       .add_option("--reference", flags.reference,
-                  "of --workload dpo and kto: what answers' log-probabilities are held against: copy (a frozen copy of the model), adapters-off, or "
-                  "precomputed (default: adapters-off with adapters, else copy)")
-      ->check(CLI::IsMember({"copy", "adapters-off", "precomputed"}))
+                  "of --workload dpo, kto and grpo: what answers' log-probabilities are held against: copy (a frozen copy of the model), adapters-off, "
+                  "precomputed, or none (default: of grpo none; adapters-off with adapters, else copy)")
+      ->check(CLI::IsMember({"copy", "adapters-off", "precomputed", "none"}))
+      ->group(kGroup);
+  command
+      .add_option("--rollout", flags.rollout,
+                  "who writes the answers of --workload grpo: transformers, vllm:0.3 (on the same GPU, with that share of its memory), elsewhere")
+      ->capture_default_str()
       ->group(kGroup);
   command
       .add_flag("--fused-head", flags.fused_head,
@@ -238,10 +243,14 @@ void add_stack_flags(CLI::App& command, StackFlags& flags) {
 void add_preference_flags(CLI::App& command, StackFlags& flags) {
   const CLI::Option* option = command
                                   .add_option("--workload", flags.preferences,
-                                              "what the model learns from where it is not texts, as TRL trains it: dpo (pairs of answers), kto (wanted and unwanted answers)")
-                                  ->check(CLI::IsMember({"dpo", "kto"}))
+                                              "what the model learns from where it is not texts, as TRL trains it: dpo (pairs of answers), kto (wanted and unwanted answers), grpo "
+                                              "(its own answers' rewards)")
+                                  ->check(CLI::IsMember({"dpo", "kto", "grpo"}))
                                   ->group(kGroup);
-  flags.options.push_back(option);
+  const CLI::Option* prompt = command.add_option("--prompt", flags.prompt, "tokens of a sequence before the answer, of such a --workload")
+                                  ->check(CLI::NonNegativeNumber)
+                                  ->group(kGroup);
+  flags.options.insert(flags.options.end(), {option, prompt});
 }
 
 void add_megatron_flags(CLI::App& command, StackFlags& flags, const std::string& group) {

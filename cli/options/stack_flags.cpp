@@ -160,6 +160,10 @@ Result<void> read_preference(const StackFlags& flags, StackSetup& setup) {
   if (!method) return fail(method.error());
   setup.preference.method = *method;
   setup.fused_head = flags.fused_head || setup.preference.exists();
+  setup.preference.prompt = flags.prompt;
+  if (is_given(flags, "--rollout") && !setup.preference.writes())
+    return fail({.kind = ErrorKind::kInput, .what = "who writes answers is of --workload grpo", .where = "--rollout", .remedy = "leave it out"});
+  if (const auto read = parse_rollout(flags.rollout, setup.preference); !read) return read;
   if (flags.reference.empty()) return {};
   const auto reference = parse_reference_pass(flags.reference);
   if (!reference) return fail(reference.error());

@@ -39,7 +39,7 @@ std::string_view of_inference(std::string_view option) {
 }
 
 void add_inference_flags(CLI::App& command, WorkloadFlags& flags, const std::string& group) {
-  command.add_option("--prompt", flags.prompt, "inference: tokens of each prompt (512)")->group(group);
+  command.add_option("--prompt", flags.prompt, "inference: tokens of each prompt (512); dpo, kto and grpo of TRL: tokens of a sequence before the answer")->group(group);
   command.add_option("--new-tokens", flags.new_tokens, "inference: tokens written behind it (32)")->group(group);
   command.add_option("--gpu-batch", flags.gpu_batch, "inference: sequences that the device works on at once; left out: searched")
       ->group(group);
@@ -72,8 +72,8 @@ void add_workload_flags(CLI::App& command, WorkloadFlags& flags) {
   const std::string group = "Workload";
   command
       .add_option("--workload", flags.workload,
-                  "what to do with the model, beside training it on texts: inference, dpo, kto, ppo, diffusion, evoformer (docs/workloads.md); dpo and kto "
-                  "also as TRL trains them, with --stack pytorch or deepspeed")
+                  "what to do with the model, beside training it on texts: inference, dpo, kto, grpo, ppo, diffusion, evoformer (docs/workloads.md); "
+                  "dpo, kto and grpo as TRL trains them with --stack pytorch or deepspeed")
       ->group(group);
   add_inference_flags(command, flags, group);
   command.add_option("--image", flags.image, "pixels of an image's height and width (diffusion: 512, of dit 256; nets and vision "

@@ -184,7 +184,7 @@ void ChoiceForm::make_training_card() {
 void ChoiceForm::make_program_card() {
   stack_ = list_of({"plimsoll", "pytorch", "deepspeed", "colossalai", "megatron", "llm.c"});
   modules_ = list_of({"", "huggingface", "nanogpt", "mosaic", "litgpt", "torchtune", "megatron", "torchvision", "timm"});
-  preferences_ = list_of({"", "dpo", "kto"});
+  preferences_ = list_of({"", "dpo", "kto", "grpo"});
   recompute_ = list_of({"", "none", "selective", "full"});
   zero_ = list_of({"", "0", "1", "2", "3"});
   offload_ = list_of({"", "optimizer:cpu", "params:cpu", "params:cpu,optimizer:cpu", "optimizer:ssd", "params:ssd,optimizer:ssd",
@@ -348,6 +348,7 @@ void ChoiceForm::fill_lists() {
   preferences_->setItemText(0, say("texts"));
   preferences_->setItemText(1, say("pairs of answers (DPO)"));
   preferences_->setItemText(2, say("rated answers (KTO)"));
+  preferences_->setItemText(3, say("answers of its own (GRPO)"));
   recompute_->setItemText(1, say("none"));
   recompute_->setItemText(2, say("selective"));
   recompute_->setItemText(3, say("every block"));

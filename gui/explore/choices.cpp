@@ -135,6 +135,7 @@ void say_stack(const Choices& c, Options& options) {
   options.text("--stack", c.stack);
   options.text("--modules", c.modules);
   if (may_prefer(c)) options.text("--workload", c.preferences);
+  if (may_prefer(c) && c.preferences == QLatin1String("grpo")) options.text("--rollout", QStringLiteral("vllm"));
   options.flag("--compile", c.compile);
   options.text("--recompute", c.recompute);
   options.text("--zero", c.zero);

@@ -34,7 +34,7 @@ struct Choices {
   double tokens = 0;          ///< of the whole training; 0: not said
   QString stack = QStringLiteral("plimsoll");  ///< the program that trains
   QString modules;            ///< whose layers another stack runs; empty: the usual ones
-  QString preferences;        ///< what is learned from under TRL: "dpo", "kto"; empty: texts
+  QString preferences;        ///< what is learned from under TRL: "dpo", "kto", "grpo" (vLLM writes beside it); empty: texts
   bool compile = false;       ///< torch.compile
   QString recompute;          ///< of another stack or a layout: none, selective, full; empty: none, or open
   QString zero;               ///< "0" … "3"; empty: 0, or open

@@ -59,7 +59,7 @@ std::optional<Question> with_fused_head(Question question) {
 /// Without the frozen copy of the model, whose log-probabilities were computed before training.
 std::optional<Question> without_copy(Question question) {
   PreferenceSetup& preference = question.stack->preference;
-  if (!preference.exists() || reference_of(preference, question.recipe.adapter.exists()) != ReferencePass::kCopy) return std::nullopt;
+  if (!preference.exists() || preference.writes() || reference_of(preference, question.recipe.adapter.exists()) != ReferencePass::kCopy) return std::nullopt;
   preference.reference = ReferencePass::kPrecomputed;
   return question;
 }

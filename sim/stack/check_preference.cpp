@@ -16,8 +16,16 @@ bool can_be_switched_off(const AdapterSetup& adapter) {
   return has_targets(adapter.method) && !adapter.copies_embedding && !adapter.copies_head;
 }
 
+/// What only GRPO, or only the others, can take for a reference.
+bool fits_method(const PreferenceSetup& preference, ReferencePass reference) {
+  if (reference == ReferencePass::kNone) return preference.writes();
+  return reference != ReferencePass::kPrecomputed || !preference.writes();
+}
+
 Result<void> check_reference(const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup) {
   const ReferencePass reference = reference_of(setup.preference, recipe.adapter.exists());
+  if (!fits_method(setup.preference, reference))
+    return refused("--reference", fmt::format("'{}' is no reference of {}", to_text(reference), to_text(setup.preference.method)), "leave it out");
   if (reference == ReferencePass::kCopy && recipe.adapter.exists())
     return refused("--reference", fmt::format("a copy of {} beside adapters: TRL switches them off instead", spec.name), "leave it out");
   if (reference != ReferencePass::kAdaptersOff) return {};
@@ -28,12 +36,26 @@ Result<void> check_reference(const ModelSpec& spec, const Recipe& recipe, const 
   return {};
 }
 
+/// Who writes, and from what.
+Result<void> check_writing(const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup) {
+  const PreferenceSetup& preference = setup.preference;
+  if (preference.prompt < 0 || preference.prompt >= recipe.sequence)
+    return refused("--prompt", fmt::format("a prompt of {} tokens leaves nothing of a sequence of {}", preference.prompt, recipe.sequence), "make --seq longer");
+  if (!preference.writes()) return {};
+  if (setup.lengths.vary()) return refused("--lengths", "answers of varying length are not modelled", "leave it out");
+  if (preference.rollout != Rollout::kTransformers) return {};
+  if (preference.prompt == 0) return refused("--workload", "transformers write behind a prompt", "add --prompt");
+  if (setup.zero == 3 || is_fsdp(setup))
+    return refused("--rollout", fmt::format("transformers that write {} while GPUs share its weights are not modelled", spec.name), "take --rollout vllm or elsewhere");
+  return {};
+}
+
 }  // namespace
 
 Result<void> check_preference(const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup) {
   if (!setup.preference.exists()) {
     if (!setup.preference.reference) return {};
-    return refused("--reference", "a reference is of trainings on preferences", "add --workload dpo or kto");
+    return refused("--reference", "a reference is of trainings on preferences", "add --workload dpo, kto or grpo");
   }
   const auto method = to_text(setup.preference.method);
   if ((setup.stack != Stack::kPytorch && setup.stack != Stack::kDeepspeed) || setup.modules != ModuleStyle::kHuggingFace)
@@ -47,20 +69,47 @@ Result<void> check_preference(const ModelSpec& spec, const Recipe& recipe, const
   for (const auto& [asked, what] : unknown) {
     if (asked) return refused("--workload", fmt::format("{} as TRL trains it, beside {}, is not modelled", method, what), "leave one of both out");
   }
+  if (const auto writes = check_writing(spec, recipe, setup); !writes) return writes;
   return check_reference(spec, recipe, setup);
 }
 
+namespace {
+
+std::string told_of(const PreferenceSetup& preference) {
+  if (preference.sequences() == 2) return "DPO as TRL 1.16 trains it: a sample is a pair, whose two sequences go through the model together";
+  if (preference.method == PreferenceMethod::kKto) return "KTO as TRL 1.16 trains it: a pass without gradients over as many mismatched answers comes first";
+  return "GRPO as TRL 1.16 trains it: one of --batch is an answer; how long writing the answers takes, and what they are worth, is not in the step's time";
+}
+
+std::string writer_of(const PreferenceSetup& preference) {
+  if (preference.rollout == Rollout::kVllm) {
+    return fmt::format("vLLM on the same GPU takes {:g} of its memory, for weights of its own and their cache (vllm_gpu_memory_utilization), all the time", preference.vllm_share);
+  }
+  if (preference.rollout == Rollout::kElsewhere) return "vLLM writes on other GPUs";
+  return "transformers write all of a step's answers at once; their cache is told at its longest, without the gaps that it leaves as it grows";
+}
+
+std::string text_of(ReferencePass reference, bool writes) {
+  switch (reference) {
+    case ReferencePass::kCopy:
+      return writes ? "the reference is a frozen copy of the model in the type of its weights"
+                    : "the reference is a frozen copy of the model in the type of its weights; --reference precomputed leaves it out";
+    case ReferencePass::kAdaptersOff: return "the reference is the model without its adapters, which takes a pass of its own and no memory for weights";
+    case ReferencePass::kPrecomputed: return "the pass that computes the reference's log-probabilities before training is not told";
+    case ReferencePass::kNone: break;
+  }
+  return "nothing holds the model near a reference (beta is 0); --reference copy or adapters-off tells one";
+}
+
+}  // namespace
+
 std::vector<std::string> preference_assumptions(const Recipe& recipe, const StackSetup& setup) {
-  if (!setup.preference.exists()) return {};
-  std::vector<std::string> all;
-  const bool pairs = setup.preference.sequences() == 2;
-  all.push_back(fmt::format("{} as TRL 1.16 trains it: {}; prompts are told as answers, with log-probabilities of all their tokens", to_text(setup.preference.method),
-                            pairs ? "a sample is a pair, whose two sequences go through the model together"
-                                  : "a pass without gradients over as many mismatched answers comes first"));
-  const ReferencePass reference = reference_of(setup.preference, recipe.adapter.exists());
-  if (reference == ReferencePass::kCopy) all.emplace_back("the reference is a frozen copy of the model in the type of its weights; --reference precomputed leaves it out");
-  if (reference == ReferencePass::kAdaptersOff) all.emplace_back("the reference is the model without its adapters, which takes a pass of its own and no memory for weights");
-  if (reference == ReferencePass::kPrecomputed) all.emplace_back("the pass that computes the reference's log-probabilities before training is not told");
+  const PreferenceSetup& preference = setup.preference;
+  if (!preference.exists()) return {};
+  std::vector<std::string> all{told_of(preference)};
+  if (preference.prompt == 0) all.emplace_back("prompts are told as answers, with log-probabilities of all their tokens; --prompt says how many have none");
+  if (preference.writes()) all.push_back(writer_of(preference));
+  all.push_back(text_of(reference_of(preference, recipe.adapter.exists()), preference.writes()));
   return all;
 }
 

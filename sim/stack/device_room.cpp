@@ -71,6 +71,12 @@ Bytes context_of(const GpuEntry& gpu, const StackSetup& setup) {
   return device_overhead(setup.eager_modules ? "eager_context" : "context", gpu) + communicators(gpu, setup);
 }
 
+/// Weights, cache and all else of vLLM in the same process: a share of what CUDA says there is.
+Bytes vllm_memory(Bytes visible, const PreferenceSetup& preference) {
+  const bool beside = preference.writes() && preference.rollout == Rollout::kVllm;
+  return beside ? Bytes(static_cast<std::int64_t>(preference.vllm_share * static_cast<double>(visible.count))) : Bytes(0);
+}
+
 }  // namespace
 
 Bytes device_overhead(std::string_view item, const GpuEntry& gpu) {
@@ -85,8 +91,10 @@ DeviceRoom device_room(const GpuEntry& gpu, const StackSetup& setup) {
     if (row->item == "carve_out") hidden += overhead_bytes(*row, gpu);
     if (row->item == "desktop" || row->item == "wddm") room.others += overhead_bytes(*row, gpu);
   }
+  const Bytes vllm = vllm_memory(gpu.memory - hidden, setup.preference);
+  room.context += vllm;
   room.usable = gpu.memory - hidden - room.context - room.others;
-  if (setup.device_memory) room.usable = std::min(room.usable, *setup.device_memory);
+  if (setup.device_memory) room.usable = std::min(room.usable, *setup.device_memory - vllm);
   return room;
 }
 

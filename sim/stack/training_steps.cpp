@@ -55,6 +55,22 @@ class DrawnSequence {
   LengthDraws draws_;
 };
 
+/// What comes before a step's micro-batches: answers are written to all of their prompts at once, and scored. How long writing takes is not told.
+void prepare_step(Tape& tape, StackModel& model, Recipe& recipe, const StackSetup& setup) {
+  const PreferenceSetup& preference = setup.preference;
+  if (!preference.exists()) return;
+  tape.phase(Phase::kForward);
+  if (preference.writes() && preference.rollout == Rollout::kTransformers) {
+    const Recipe whole = recipe;
+    recipe.micro_batch *= recipe.accumulate;
+    recipe.sequence = preference.prompt;
+    model.write(autocast_type(whole, setup), whole.sequence - preference.prompt);
+    recipe = whole;
+    tape.forget_kernels();
+  }
+  model.prepare(autocast_type(recipe, setup), recipe.accumulate);
+}
+
 StepMarks train(Tape& tape, const StackModelMaker& make, DrawnSequence& drawn, const StackSetup& setup) {
   const Recipe& recipe = drawn.recipe;
   StepMarks marks;
@@ -72,6 +88,7 @@ StepMarks train(Tape& tape, const StackModelMaker& make, DrawnSequence& drawn, c
     tape.step(step);
     marks.steady = tape.log().events().size();
     tape.forget_kernels();
+    prepare_step(tape, *model, drawn.recipe, setup);
     for (std::int64_t i = 0; i < recipe.accumulate; ++i) {
       drawn.draw(step);
       tape.phase(Phase::kForward);

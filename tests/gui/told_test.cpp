@@ -86,6 +86,8 @@ TEST_CASE("choices become the options of fit, and those that are as usual are le
                                       "deepspeed", "--zero", "2", "--offload", "optimizer:cpu", "--batch", "4"});
   c.preferences = "dpo";
   CHECK(fit_options(c).join(' ').contains("--stack deepspeed --workload dpo --zero 2"));
+  c.preferences = "grpo";
+  CHECK(fit_options(c).join(' ').contains("--workload grpo --rollout vllm"));
   c.stack = "megatron";  // learns from texts alone: the field is not there
   CHECK_FALSE(fit_options(c).contains("--workload"));
   c = {};

@@ -1,6 +1,6 @@
 """Peaks of training steps on preferences under PyTorch, for data/preference_peaks.csv.
 
-TRL's trainers compute the loss (DPOTrainer._compute_loss and KTOTrainer._compute_loss themselves, in an object that nothing else was
+TRL's trainers compute the loss (_compute_loss of DPOTrainer, KTOTrainer and GRPOTrainer itself, in an object that nothing else was
 prepared of); models are transformers', adapters PEFT's. TRL's kernels, which write into what they are given, are left out, and so are
 the products that they add into sums in fp32 (on a GPU neither makes a tensor). Each model's forward pass is an autocast region of its own,
 as accelerate wraps it. Peaks are of the second step, in MiB: all storages that
@@ -9,6 +9,7 @@ somebody holds (living.py). Needs torch, transformers, peft and trl:
     python3 make_preference_peaks.py > data/preference_peaks.csv
 """
 import collections
+import contextlib
 import csv
 import sys
 import types
@@ -19,6 +20,7 @@ import trl
 from trl.kernels import chunked_logprob as fused
 from trl.trainer import utils as trainer_utils
 from trl.trainer.dpo_trainer import DPOTrainer
+from trl.trainer.grpo_trainer import GRPOTrainer
 from trl.trainer.kto_trainer import KTOTrainer
 
 from living import Living
@@ -26,7 +28,9 @@ from living import Living
 TYPES = {"fp32": torch.float32, "bf16": torch.bfloat16}
 EAGER = {"attn_implementation": "eager", "use_cache": False}
 NAMES = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]
-OUTPUTS = {"dpo": ("log_probs", "entropy", "mean_logits", "is_top1"), "kto": ("log_probs", "entropy", "mean_logits")}
+OUTPUTS = {"dpo": ("log_probs", "entropy", "mean_logits", "is_top1"), "kto": ("log_probs", "entropy", "mean_logits"), "grpo": ("log_probs", "entropy")}
+TRAINERS = {"dpo": DPOTrainer, "kto": KTOTrainer, "grpo": GRPOTrainer}
+PROMPT = 384  # tokens of GRPO's sequences
 MODELS = {
     "llama:layers=4,hidden=512,heads=8,kv_heads=4,ffn=1408,vocab=8000":
         lambda: hf.LlamaForCausalLM(hf.LlamaConfig(hidden_size=512, intermediate_size=1408, num_hidden_layers=4, num_attention_heads=8,
@@ -42,7 +46,8 @@ CASES = [(model, 2, 512, precision, recompute, lora, method, reference)
              (LLAMA, "bf16-mixed", "full", "", "dpo", ""), (LLAMA, "fp32", "none", "", "dpo", ""), (LLAMA, "bf16", "full", "16", "dpo", ""),
              (LLAMA, "bf16", "none", "16", "dpo", ""), (LLAMA, "bf16-mixed", "none", "16", "dpo", ""), (LLAMA, "bf16", "none", "16", "dpo", "precomputed"),
              (LLAMA, "bf16", "full", "", "kto", ""), (LLAMA, "bf16-mixed", "none", "", "kto", ""), (LLAMA, "bf16", "none", "16", "kto", ""),
-             (GPT, "bf16", "none", "", "dpo", ""), (GPT, "bf16-mixed", "full", "", "dpo", "")]]
+             (GPT, "bf16", "none", "", "dpo", ""), (GPT, "bf16-mixed", "full", "", "dpo", ""), (LLAMA, "bf16", "full", "", "grpo", ""),
+             (LLAMA, "bf16-mixed", "none", "", "grpo", ""), (LLAMA, "bf16", "full", "16", "grpo", "")]]
 
 
 def leave_kernels_out():
@@ -58,16 +63,17 @@ def leave_kernels_out():
 
 def alone():
     """What a trainer asks of accelerate, in a process by itself."""
-    return types.SimpleNamespace(device=torch.device("cpu"), gather=lambda x: x, gather_for_metrics=lambda x: x, unwrap_model=lambda x: x)
+    return types.SimpleNamespace(device=torch.device("cpu"), autocast=contextlib.nullcontext, reduce=lambda x, **_: x, sync_gradients=True, num_processes=1, is_main_process=True, gather=lambda x: x, gather_for_metrics=lambda x: x, unwrap_model=lambda x: x)
 
 
 def trainer_of(kind, model, reference, precomputed):
     made = kind.__new__(kind)
     made.__dict__.update(
-        model=model, ref_model=reference, accelerator=alone(), args=types.SimpleNamespace(gradient_checkpointing=True, gradient_checkpointing_kwargs=None),
+        model=model, ref_model=reference, accelerator=alone(), args=types.SimpleNamespace(gradient_checkpointing=True, gradient_checkpointing_kwargs=None, delta=None, steps_per_generation=1),
         aux_loss_enabled=False, ld_alpha=None, precompute_ref_logps=precomputed, f_divergence_type="reverse_kl", loss_types=["sigmoid"], loss_weights=[1.0],
-        beta=0.1, label_smoothing=0.0, use_weighting=False, _metrics={"train": collections.defaultdict(list)}, _total_train_tokens=0, _tp_size=1,
-        calculate_KL=True, loss_type="kto", desirable_weight=1.0, undesirable_weight=1.0)
+        beta=0.0 if kind is GRPOTrainer else 0.1, label_smoothing=0.0, use_weighting=False, _metrics={"train": collections.defaultdict(list)}, _total_train_tokens=0, _tp_size=1,
+        top_entropy_quantile=1.0, off_policy_mask_threshold=None, importance_sampling_level="token", epsilon_low=0.2, epsilon_high=0.2, use_vllm=False,
+        current_gradient_accumulation_steps=1, _entropy_bonus_enabled=False, max_completion_length=1, calculate_KL=True, loss_type="kto" if kind is KTOTrainer else "dapo", desirable_weight=1.0, undesirable_weight=1.0)
     return made
 
 
@@ -78,6 +84,10 @@ def tokens_of(sequences, length, prefix=""):
 
 
 def batch_of(method, samples, length, precomputed):
+    if method == "grpo":
+        ones = lambda tokens: torch.ones((samples, tokens), dtype=torch.long)
+        return {"prompt_ids": ones(PROMPT), "prompt_mask": ones(PROMPT), "completion_ids": ones(length - PROMPT), "completion_mask": ones(length - PROMPT),
+                "advantages": torch.ones(samples), "num_items_in_batch": torch.tensor(samples * (length - PROMPT))}
     if method == "dpo":
         batch = tokens_of(2 * samples, length)
         known = ("ref_chosen_logps", "ref_rejected_logps")
@@ -114,18 +124,19 @@ def peak(model, samples, length, precision, recompute, lora, method, reference):
     base = with_fused_head(built(model, precision, lora), OUTPUTS[method], mixed)
     net = adapted(base, int(lora)) if lora else base
     copy = None
-    if not lora and not precomputed:
+    if not lora and not precomputed and method != "grpo":
         copy = with_fused_head(built(model, precision, lora), ("log_probs",), mixed).eval().requires_grad_(False)
     net.train()
     if recompute == "full":
         net.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
         if lora:
             net.enable_input_require_grads()
-    trainer = trainer_of(DPOTrainer if method == "dpo" else KTOTrainer, net, copy, precomputed)
+    trainer = trainer_of(TRAINERS[method], net, copy, precomputed)
     optimizer = torch.optim.AdamW([p for p in net.parameters() if p.requires_grad], foreach=True)
 
     def step():
-        trainer._compute_loss(net, batch_of(method, samples, length, precomputed), False).backward()
+        rest = () if method == "grpo" else (False,)
+        trainer._compute_loss(net, batch_of(method, samples, length, precomputed), *rest).backward()
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
 

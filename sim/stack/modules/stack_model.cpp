@@ -20,7 +20,7 @@ std::unique_ptr<StackModel> make_stack_model(Tape& tape, const ModelSpec& spec, 
   const ReferencePass reference = reference_of(setup.preference, recipe.adapter.exists());
   std::unique_ptr<StackModel> copy;
   if (reference == ReferencePass::kCopy) copy = std::make_unique<Transformer>(tape, spec, recipe, setup, rules, weights, "reference ");
-  return std::make_unique<PreferenceModel>(tape, setup.preference.method, reference, std::move(model), std::move(copy));
+  return std::make_unique<PreferenceModel>(tape, setup.preference, reference, std::move(model), std::move(copy));
 }
 
 }  // namespace plimsoll

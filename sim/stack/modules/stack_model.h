@@ -20,7 +20,11 @@ class StackModel {
   };
   /// The forward pass of one micro-batch.
   virtual Loss loss(std::optional<DType> autocast) = 0;
-  /// Log-probabilities of a micro-batch, of which no gradients are wanted; of models that are asked for them.
+  /// So many tokens behind every sequence, as transformers' generate does it; of models that are asked for them, as what follows.
+  virtual void write([[maybe_unused]] std::optional<DType> autocast, [[maybe_unused]] std::int64_t tokens) {}
+  /// Before a step's micro-batches: what is scored of all of them at once.
+  virtual void prepare([[maybe_unused]] std::optional<DType> autocast, [[maybe_unused]] std::int64_t micro_batches) {}
+  /// Log-probabilities of a micro-batch, of which no gradients are wanted.
   virtual void score([[maybe_unused]] std::optional<DType> autocast, [[maybe_unused]] bool without_adapters) {}
 };
 

@@ -224,11 +224,14 @@ Tensor Transformer::fused_loss(const Tensor& x, const BlockContext& context) {
   return fused_linear_cross_entropy(tape_, rows, *head_.output.weight, rules_.adds_products);
 }
 
-/// The same tile by tile, of rows whose labels count: all of them. The body's result has a name until the loss is there.
+/// Rows whose labels count: prompts' do not.
+std::int64_t Transformer::scored_rows() const { return recipe_.micro_batch * (tokens() - std::min(setup_.preference.prompt, tokens() - 1)); }
+
+/// The same tile by tile, of such rows. The body's result has a name until the loss is there.
 Tensor Transformer::tiled_loss(const Tensor& x, const BlockContext& context) {
   at("head");
   const Tensor whole = !spec_.post_norm ? norm_layer(tape_, x, head_.final_norm, context) : x;
-  const Tensor rows = gather_rows(tape_, whole, whole.elements() / spec_.hidden);
+  const Tensor rows = gather_rows(tape_, whole, scored_rows());
   return tiled_linear_cross_entropy(tape_, rows, *head_.output.weight);
 }
 
@@ -250,13 +253,17 @@ Tensor Transformer::local_mask(std::int64_t sequence) {
   return spec_.full_every > 0 ? mask(sequence) : Tensor{};
 }
 
+BlockContext Transformer::context_of(DType stream) {
+  const std::int64_t sequence = spec_.reads_images() ? spec_.image.patches() + 1 : tokens();
+  return {.spec = spec_, .rules = rules_, .rotation = rotation(stream), .mask = mask(sequence), .local_mask = local_mask(sequence),
+          .batch = recipe_.micro_batch, .sequence = sequence, .document = setup_.document_tokens, .head_ranks = exchanges_heads(setup_) ? setup_.context_ranks : 1,
+          .ring_ranks = passes_keys_round(setup_) ? setup_.context_ranks : 1, .tensor_ranks = tensor_ranks_};
+}
+
 /// Everything from the tokens to the loss.
 void Transformer::run_forward(Loss& result) {
   Tensor x = asking(embed());
-  const std::int64_t sequence = spec_.reads_images() ? spec_.image.patches() + 1 : tokens();
-  BlockContext context{.spec = spec_, .rules = rules_, .rotation = rotation(x.dtype), .mask = mask(sequence), .local_mask = local_mask(sequence),
-                       .batch = recipe_.micro_batch, .sequence = sequence, .document = setup_.document_tokens, .head_ranks = exchanges_heads(setup_) ? setup_.context_ranks : 1,
-                       .ring_ranks = passes_keys_round(setup_) ? setup_.context_ranks : 1, .tensor_ranks = tensor_ranks_};
+  BlockContext context = context_of(x.dtype);
   x = stack_of_blocks(std::move(x), context);
   context.mask = context.local_mask = {};  // names of the body's, which has returned when the head begins
   if (rules_.liger || rules_.unsloth) {

@@ -21,6 +21,7 @@ class Transformer : public StackModel {
 
   Loss loss(std::optional<DType> autocast) override;
   void score(std::optional<DType> autocast, bool without_adapters) override;
+  void write(std::optional<DType> autocast, std::int64_t tokens) override;
 
  private:
   struct Embeddings {
@@ -53,12 +54,15 @@ class Transformer : public StackModel {
   Tensor stack_of_blocks(Tensor x, const BlockContext& context);
   Tensor head(const Tensor& x, const BlockContext& context);
   void run_forward(Loss& result);
+  BlockContext context_of(DType stream);
+  void grow_cache(Tensors& cache, std::int64_t tokens, DType type);
   void at(const std::string& place) { tape_.at(prefix_ + place); }
   /// Of a sequence, the prompt before it among them.
   [[nodiscard]] std::int64_t tokens() const { return recipe_.sequence + setup_.adapter.virtual_tokens; }
   Tensor indices(Shape shape) { return tape_.empty(std::move(shape), kIndexType); }
   Tensor chunked_loss(const Tensor& x, const BlockContext& context);
   Tensor fused_loss(const Tensor& x, const BlockContext& context);
+  [[nodiscard]] std::int64_t scored_rows() const;
   Tensor tiled_loss(const Tensor& x, const BlockContext& context);
   Tensor rotation(DType compute);
   Tensor mask(std::int64_t sequence);

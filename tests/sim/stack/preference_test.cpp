@@ -109,6 +109,56 @@ TEST_CASE("Both sequences of a pair count as tokens, and a pair as one sample") 
   CHECK(answers.tokens_per_second == Approx(answers.samples_per_second * 512));
 }
 
+namespace {
+
+StackSetup writing(Rollout rollout, std::int64_t prompt = 256) {
+  StackSetup setup = setup_of(PreferenceMethod::kGrpo);
+  setup.preference.rollout = rollout;
+  setup.preference.prompt = prompt;
+  return setup;
+}
+
+}  // namespace
+
+// The head of 256 tokens in place of 512 makes 2 · 4 · 256 · 4,096,000 = 8,388,608,000 FLOP less of a forward pass, three times that with backward.
+TEST_CASE("Prompts need no log-probabilities") {
+  StackSetup prompted = setup_of(PreferenceMethod::kDpo, ReferencePass::kPrecomputed);
+  const double whole = predicted(recipe_of(2), prompted).time.model_flops;
+  prompted.preference.prompt = 256;
+  CHECK(whole - predicted(recipe_of(2), prompted).time.model_flops == 3.0 * 8'388'608'000);
+}
+
+TEST_CASE("What vLLM wrote is scored by the model, and by a reference where there is one") {
+  const double kScore = kForward - 8'388'608'000.0;
+  const double own = predicted(recipe_of(4), writing(Rollout::kTransformers)).time.model_flops;
+  CHECK(predicted(recipe_of(4), writing(Rollout::kElsewhere)).time.model_flops - own == kScore);
+  StackSetup held = writing(Rollout::kTransformers);
+  held.preference.reference = ReferencePass::kCopy;
+  CHECK(predicted(recipe_of(4), held).time.model_flops - own == kScore);
+}
+
+// 0.3 of what the driver shows, 0.99 of the board's 80 GiB.
+TEST_CASE("vLLM takes its share of the GPU, with all that it holds") {
+  const StackPrediction elsewhere = predicted(recipe_of(4), writing(Rollout::kElsewhere)), beside = predicted(recipe_of(4), writing(Rollout::kVllm));
+  const double share = static_cast<double>((elsewhere.usable - beside.usable).count) / static_cast<double>(a100().memory.count);
+  CHECK(share == Approx(0.3 * 0.99).epsilon(0.002));
+  CHECK(beside.peak.process - elsewhere.peak.process == elsewhere.usable - beside.usable);
+  CHECK(beside.fits);
+  StackSetup narrow = writing(Rollout::kVllm);
+  narrow.preference.vllm_share = 0.0004;  // 32 MiB of 80 GiB, where weights take 38
+  CHECK_FALSE(predicted(recipe_of(4), narrow).fits);
+}
+
+// Keys and values of an answer of 512 tokens: 4 blocks · 2 · 4 heads · 64 · 2 B · 512 = 2,097,152 B; one of the eight is there twice while it grows.
+TEST_CASE("Transformers write a whole step's answers at once, whose cache is the peak where there are many") {
+  const auto held = [&](std::int64_t answers) {
+    Recipe recipe = recipe_of(1);
+    recipe.accumulate = answers;
+    return predicted(recipe, writing(Rollout::kTransformers, 16)).peak.requested;
+  };
+  CHECK(static_cast<double>((held(1024) - held(512)).count) == Approx(512.0 * (2'097'152 + 262'144)).epsilon(0.005));
+}
+
 TEST_CASE("Trainings on preferences that TRL has not are refused by name") {
   CHECK_THAT(refusal(recipe_of(1), setup_of(PreferenceMethod::kDpo, ReferencePass::kAdaptersOff)), Catch::Contains("no adapters"));
   CHECK_THAT(refusal(with_adapters(1), setup_of(PreferenceMethod::kDpo, ReferencePass::kCopy)), Catch::Contains("beside adapters"));
@@ -118,6 +168,13 @@ TEST_CASE("Trainings on preferences that TRL has not are refused by name") {
   CHECK_THAT(refusal(recipe_of(1), titan), Catch::Contains("fused head"));
   titan.modules = ModuleStyle::kTorchTune;
   CHECK_THAT(refusal(recipe_of(1), titan), Catch::Contains("as TRL trains it"));
+  CHECK_THAT(refusal(recipe_of(1), writing(Rollout::kTransformers, 0)), Catch::Contains("behind a prompt"));
+  CHECK_THAT(refusal(recipe_of(1), writing(Rollout::kVllm, 512)), Catch::Contains("leaves nothing"));
+  StackSetup shared = writing(Rollout::kTransformers);
+  shared.data_ranks = 2;
+  shared.zero = 3;
+  CHECK_THAT(refusal(recipe_of(1), shared), Catch::Contains("share its weights"));
+  CHECK_THAT(refusal(recipe_of(1), setup_of(PreferenceMethod::kDpo, ReferencePass::kNone)), Catch::Contains("no reference of dpo"));
   StackSetup prompted = setup_of(PreferenceMethod::kDpo);
   prompted.adapter = {.method = AdapterMethod::kPrompt, .virtual_tokens = 8};
   Recipe recipe = recipe_of(1);
