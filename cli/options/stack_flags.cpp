@@ -197,6 +197,9 @@ void read_sharing(const StackFlags& flags, const ModelSpec& spec, StackSetup& se
   setup.stages = flags.stages;
   setup.chunks = flags.chunks;
   setup.context_ranks = flags.context_ranks;
+  setup.expert_ranks = flags.expert_ranks;
+  setup.expert_tensor_ranks = flags.expert_tensor_ranks;
+  setup.gathers_tokens = flags.expert_dispatch == "allgather";
   setup.sequence_parallel = flags.sequence_parallel;
   setup.reduces_in_half = flags.reduce_in == "bf16";
   setup.nodes = flags.nodes;
