@@ -222,7 +222,7 @@ Result<StackSetup> read_stack_setup(const StackFlags& flags, const ModelSpec& sp
   if (const auto read = read_update(flags, setup); !read) return fail(read.error());
   read_sharing(flags, spec, setup);
   setup.eager_modules = flags.module_loading == "eager";
-  setup.deterministic = flags.deterministic;
+  setup.deterministic = setup.adds_in_order = flags.deterministic;
   setup.expandable_segments = flags.expandable_segments;
   if (const auto read = read_offload(flags.offload, setup); !read) return fail(read.error());
   if (const auto read = read_placement(flags.placement, setup); !read) return fail(read.error());

@@ -89,6 +89,8 @@ struct StackSetup {
   std::optional<std::int64_t> expert_tensor_ranks;  ///< that share each expert; nothing: as many as share the other layers
   bool gathers_tokens = false;  ///< all tokens come to each of these ranks (allgather), and are not sent to their experts (alltoall)
   bool wide_gates = false;      ///< routers compute in fp32 (moe-router-dtype)
+  bool adds_in_order = false;   ///< rows of experts are added to their tokens by index_add, which keeps them (deterministic-mode)
+  std::int64_t optimizer_instances = 1;  ///< of Megatron's distributed optimizer: each shares states out over its part of the data ranks
   std::optional<std::int64_t> nodes;  ///< that all these GPUs are on; nothing: what nodes usually have
   std::string network;                ///< between nodes, as place_on_nodes reads it; empty: what such nodes are sold with
   bool reduces_in_half = false;       ///< Megatron's gradient buffers are summed, and sent, in the weights' two bytes

@@ -13,7 +13,7 @@ namespace {
 constexpr std::string_view kKeys[] = {
     "family", "note", "stack", "modules", "compile", "compile_loss", "attention", "recomputation", "every", "loop",
     "projection", "state_bits", "paged_states", "dropout", "zero", "data_ranks", "independent", "tensor_ranks",
-    "stages", "expert_ranks", "expert_tensor_ranks", "gathers_tokens", "wide_gates", "chunk_layers", "told_stage", "deterministic", "engine", "context_ranks", "sequence_parallel",
+    "stages", "expert_ranks", "expert_tensor_ranks", "gathers_tokens", "wide_gates", "adds_in_order", "optimizer_instances", "chunk_layers", "told_stage", "deterministic", "engine", "context_ranks", "sequence_parallel",
     "parameters", "gradients", "optimizer_home", "activations", "expandable", "channels_last", "os", "desktop", "clip",
     "less", "loss_chunks", "update_in_backward", "keeps_gradients", "delayed_update", "eager_modules", "reduce_bucket",
     "overlap", "autocasts", "whole_gradients", "grouped_experts", "half_weights", "legacy_kernels", "older_cublas",

@@ -65,7 +65,8 @@ constexpr Flag kFlags[] = {{"compile", &StackSetup::compile},
                            {"deterministic", &StackSetup::deterministic},
                            {"reduces_in_half", &StackSetup::reduces_in_half},
                            {"gathers_tokens", &StackSetup::gathers_tokens},
-                           {"wide_gates", &StackSetup::wide_gates}};
+                           {"wide_gates", &StackSetup::wide_gates},
+                           {"adds_in_order", &StackSetup::adds_in_order}};
 
 /// Facts that are true, false or left to the stack.
 struct Answer {
@@ -170,6 +171,7 @@ void take_ranks(RowFacts& facts, StackSetup& setup) {
   setup.sequence_parallel = facts.is_true("sequence_parallel");
   setup.context_ranks = facts.whole_fact("context_ranks").value_or(1);
   setup.expert_ranks = facts.whole_fact("expert_ranks").value_or(1);
+  setup.optimizer_instances = std::max<std::int64_t>(1, facts.whole_fact("optimizer_instances").value_or(1));
   setup.expert_tensor_ranks = facts.whole_fact("expert_tensor_ranks");
   if (facts.fact("told_stage") == "last") setup.stage = setup.stages - 1;
   const std::int64_t inner = std::max<std::int64_t>(1, setup.tensor_ranks * setup.stages * setup.context_ranks);

@@ -86,7 +86,7 @@ Tensor scatter_from_experts(Tape& tape, const Tensor& made, const ExpertRows& ro
     out = tape.empty({rows.own, width}, cut.gates);
     if (cut.gates != type) out = copied(tape, rows.own, width, type);
   }
-  return tape.record(std::move(out), {&made}, [=](Tape& t, Tensors gradients) {
+  return tape.record(std::move(out), {&made}, [=, kept = cut.adds_in_order ? made.detached() : Tensor{}](Tape& t, Tensors gradients) {
     Tensor whole = std::move(gradients[0]);
     if (cut.group() > 1) {
       whole = t.empty({rows.all, width}, cut.gates);
@@ -136,8 +136,8 @@ Tensor combine_tokens(Tape& tape, const Tensor& made, const ExpertRows& rows, co
   if (cut.gathers) return scatter_from_experts(tape, made, rows, cut);
   const std::int64_t width = made.shape[1];
   const DType type = made.dtype;
-  const Tensor back = sent_back(tape, made, rows, cut);
-  return tape.record(added(tape, rows.own, rows.chosen, width, type), {&made}, [=](Tape& t, Tensors gradients) {
+  const Tensor back = sent_back(tape, made, rows, cut), kept = cut.adds_in_order ? back : Tensor{};
+  return tape.record(added(tape, rows.own, rows.chosen, width, type), {&made}, [=, own = kept.detached()](Tape& t, Tensors gradients) {
     Tensor spread = copied(t, rows.chosen, width, type);
     gradients.clear();
     return only(sent_to_experts(t, std::move(spread), rows, cut));

@@ -35,6 +35,7 @@ MegatronStates::MegatronStates(Tape& tape, const Recipe& recipe, const StackSetu
     parts_.push_back({.experts = true, .ranks = copies * setup.tensor_ranks / (setup.expert_ranks * each), .weight_bytes = {}, .weights = {},
                       .gradients = {}, .own_gradients = {}});
   }
+  for (Part& part : parts_) part.sharing = std::max<std::int64_t>(1, part.ranks / setup.optimizer_instances);
   count_parameters();
   make_buffers(setup);
   make_masters();
@@ -81,7 +82,7 @@ void MegatronStates::make_masters() {
     if (!distributed_) break;
     Parameter& made = masters_.emplace_back();
     made.of_expert = part.experts;
-    made.value = tape_.empty({(part.elements + part.ranks - 1) / part.ranks}, DType::kFp32, Holding::kOptimizer);
+    made.value = tape_.empty({(part.elements + part.sharing - 1) / part.sharing}, DType::kFp32, Holding::kOptimizer);
     made.hidden_matrices = hidden_share(made.value.elements(), tape_.parameters());
   }
   if (distributed_) return;

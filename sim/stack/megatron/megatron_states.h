@@ -41,6 +41,7 @@ class MegatronStates : public StageStates {
   /// Parameters that the same ranks hold: all but the experts, and these.
   struct Part {
     bool experts = false;
+    std::int64_t sharing = 1;  ///< that share states out: of one instance of the distributed optimizer
     std::int64_t ranks = 1;  ///< that share gradients and states: context ranks have the same weights as data ranks
     std::int64_t elements = 0;
     Bytes weight_bytes;

@@ -111,6 +111,7 @@ std::string_view other_mixture(const ModelSpec& spec, const StackSetup& setup) {
       {experts.gating != GatingKind::kTopK && experts.gating != GatingKind::kSwitch, "has routers of another kind than top-k"},
       {experts.capacity > 0 || experts.groups > 1, "has experts of bounded capacity, whose dropping Megatron-LM's layers are not taken to have"},
       {experts.dropout > 0, "has dropout inside its experts"},
+      {spec.qk_norm, "normalizes queries and keys, which Megatron-LM's attention is not taken to do beside experts"},
       {spec.parallel_block, "has experts beside attention, not behind it"},
       {is_gated(spec.activation) && spec.activation != ActivationKind::kSwiGlu, "has gated experts of another function than SwiGLU"},
       {spec.mlp_bias, "has experts with biases, which Megatron-LM's dispatchers refuse"},
@@ -132,7 +133,7 @@ Result<void> divides(std::string_view option, std::int64_t degree, std::int64_t 
 
 ExpertCut expert_cut(const StackSetup& setup, const MegatronCut& cut) {
   return {.ranks = setup.expert_ranks, .tensor_ranks = setup.expert_tensor_ranks.value_or(setup.tensor_ranks), .gathers = setup.gathers_tokens,
-          .grouped = setup.grouped_experts.value_or(true), .gates = setup.wide_gates ? DType::kFp32 : cut.type};
+          .grouped = setup.grouped_experts.value_or(true), .adds_in_order = setup.adds_in_order, .gates = setup.wide_gates ? DType::kFp32 : cut.type};
 }
 
 std::int64_t arriving_rows(const ModelSpec& spec, const MegatronCut& cut, const ExpertCut& experts) {

@@ -17,6 +17,7 @@ struct ExpertCut {
   std::int64_t tensor_ranks = 1;  ///< that share each expert
   bool gathers = false;           ///< all tokens of the group come to each rank, which takes its own; otherwise they are sent to their experts
   bool grouped = true;            ///< one kernel multiplies all experts' rows, on streams with workspaces of their own
+  bool adds_in_order = false;     ///< experts' rows are kept where they are added to their tokens
   DType gates = DType::kBf16;     ///< in which routers compute, and tokens' shares of their experts are
 
   /// Ranks among which tokens travel.
