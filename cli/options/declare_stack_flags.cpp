@@ -53,7 +53,7 @@ void add_kernel_flags(CLI::App& command, StackFlags& flags) {
   command
       .add_option("--grouped-experts", flags.grouped_experts,
                   "yes or no: experts multiply in one kernel over tokens sorted by expert, as transformers 5 does (default: yes with "
-                  "torchtune modules)")
+                  "torchtune and megatron modules)")
       ->check(CLI::IsMember({"yes", "no"}))
       ->group(kGroup);
   command
@@ -157,6 +157,20 @@ void add_update_flags(CLI::App& command, StackFlags& flags) {
       ->group(kGroup);
 }
 
+/// Which ranks share experts, and how tokens come to them.
+void add_expert_rank_flags(CLI::App& command, StackFlags& flags) {
+  add_expert_ranks(command, flags, kGroup);
+  command.add_option("--etp", flags.expert_tensor_ranks, "GPUs that share each expert (megatron; default: as --tp)")
+      ->check(CLI::Range(1, 1024))
+      ->group(kGroup);
+  command
+      .add_option("--expert-dispatch", flags.expert_dispatch,
+                  "how tokens come to experts (megatron): alltoall sends each to its own; allgather brings all to every GPU of the group")
+      ->check(CLI::IsMember({"alltoall", "allgather"}))
+      ->capture_default_str()
+      ->group(kGroup);
+}
+
 /// What GPUs share.
 void add_sharing_flags(CLI::App& command, StackFlags& flags) {
   command.add_option("--zero", flags.zero, "ZeRO stage over the GPUs (3: FSDP)")->check(CLI::Range(0, 3))->group(kGroup);
@@ -181,6 +195,7 @@ void add_sharing_flags(CLI::App& command, StackFlags& flags) {
   command.add_option("--cp", flags.context_ranks, "GPUs that share a sequence (megatron and pytorch with --zero 3: ring attention; deepspeed with --zero 3: Ulysses)")
       ->check(CLI::Range(1, 1024))
       ->group(kGroup);
+  add_expert_rank_flags(command, flags);
   add_megatron_flags(command, flags, kGroup);
   add_node_flags(command, flags, kGroup);
 }
@@ -267,6 +282,12 @@ void add_megatron_flags(CLI::App& command, StackFlags& flags, const std::string&
                   "type in which gradients are summed and sent (megatron): fp32 as Megatron-LM, bf16 as NeMo and Megatron-Bridge")
       ->check(CLI::IsMember({"fp32", "bf16"}))
       ->capture_default_str()
+      ->group(group);
+}
+
+void add_expert_ranks(CLI::App& command, StackFlags& flags, const std::string& group) {
+  command.add_option("--ep", flags.expert_ranks, "GPUs that share the experts: of the data ranks, under megatron of all of a stage")
+      ->check(CLI::Range(1, 65536))
       ->group(group);
 }
 

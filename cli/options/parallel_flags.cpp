@@ -101,7 +101,7 @@ Result<BlockChoices> read_choices(const StackFlags& stack) {
 
 /// The first option that only layouts of several GPUs know, as typed; empty: none. Nodes are known to another stack too.
 std::string_view layout_option(const CLI::App& command, const StackFlags& stack) {
-  for (const char* option : {"--nodes", "--network"}) {
+  for (const char* option : {"--nodes", "--network", "--ep"}) {
     if (!stack.other() && given(command, option)) return option;
   }
   // Under DeepSpeed ranks share a sequence as Ulysses does it, under PyTorch in a ring, and in no other way.
@@ -109,7 +109,7 @@ std::string_view layout_option(const CLI::App& command, const StackFlags& stack)
   const CLI::Option* context = command.get_option_no_throw("--context");
   const bool says_so = context != nullptr && context->count() > 0 && context->as<std::string>() == way;
   for (const char* option :
-       {"--collective-sms", "--ep", "--schedule", "--micro-batch", "--slow-rank", "--context",
+       {"--collective-sms", "--schedule", "--micro-batch", "--slow-rank", "--context",
         "--exact", "--gradients-at-end", "--imbalance", "--gating", "--tensor-layout", "--partition-activations", "--tp-comm-overlap"}) {
     if (given(command, option) && !(says_so && std::string_view(option) == "--context")) return option;
   }
@@ -136,6 +136,7 @@ void add_layout_flags(CLI::App& command, MachineFlags& machine, StackFlags& stac
       ->check(CLI::Range(0, 3))
       ->group(group);
   command.add_option("--chunks", stack.chunks, "chunks of layers a stage")->check(CLI::Range(1, 1024))->group(group);
+  add_expert_ranks(command, stack, group);
   add_megatron_flags(command, stack, group);
   command.add_option("--recompute", stack.recompute, "none, selective or full")->capture_default_str()->group(group);
   command.add_option("--attention", stack.attention, "eager or flash (default)")->group(group);
@@ -149,9 +150,6 @@ constexpr const char* kParallelGroup = "Many devices";
 
 void add_expert_flags(CLI::App& command, ParallelFlags& flags) {
   const std::string group = kParallelGroup;
-  command.add_option("--ep", flags.expert_ranks, "data ranks that share the experts")
-      ->check(CLI::Range(1, 65536))
-      ->group(group);
   command
       .add_option("--imbalance", flags.imbalance,
                   "tokens of the fullest expert rank, over the mean (default: what chance makes of even choices)")
@@ -240,7 +238,7 @@ Result<LayoutRequest> read_layout(const CLI::App& command, const ParallelFlags& 
   request.tensor_ranks = if_given(command, "--tp", stack.tensor_ranks);
   request.stages = if_given(command, "--pp", stack.stages);
   request.context_ranks = if_given(command, "--cp", stack.context_ranks);
-  request.expert_ranks = if_given(command, "--ep", flags.expert_ranks);
+  request.expert_ranks = if_given(command, "--ep", stack.expert_ranks);
   request.zero = if_given(command, "--zero", stack.zero);
   request.sequence_parallel = if_given(command, "--sequence-parallel", stack.sequence_parallel);
   request.schedule = if_given(command, "--schedule", flags.schedule);

@@ -18,7 +18,6 @@ namespace plimsoll {
 /// The options of a training on many devices that no other answer knows, as typed.
 struct ParallelFlags {
   std::int64_t collective_sms = 0;
-  std::int64_t expert_ranks = 1;
   std::string schedule;
   std::int64_t micro_batch = 1;
   std::string context = "ring";

@@ -31,7 +31,10 @@ std::vector<Partner> sharing_partners(const StackFlags& flags) {
       {"--reduce-bucket", zero, "it is of DeepSpeed's ZeRO", "add --stack deepspeed --zero 1, 2 or 3"},
       {"--no-overlap-comm", zero || flags.stack == "megatron", "it is of DeepSpeed's ZeRO and of Megatron",
        "add --stack megatron, or --stack deepspeed --zero 1, 2 or 3"},
-      {"--reduce-in", flags.stack == "megatron", "it is of Megatron's gradient buffers", "add --stack megatron"}};
+      {"--reduce-in", flags.stack == "megatron", "it is of Megatron's gradient buffers", "add --stack megatron"},
+      {"--ep", flags.stack == "megatron", "experts are shared out by megatron, and by layouts that plimsoll plans", "add --stack megatron, or leave --stack out"},
+      {"--etp", flags.stack == "megatron", "it shares each of Megatron's experts", "add --stack megatron"},
+      {"--expert-dispatch", flags.stack == "megatron", "it says how tokens come to Megatron's experts", "add --stack megatron"}};
 }
 
 /// What only says more of another option.
@@ -61,7 +64,7 @@ std::vector<Partner> module_partners(const StackFlags& flags) {
       {"--autocast", flags.stack == "pytorch", "other stacks convert weights themselves, and run them without autocast", "leave it out"},
       {"--whole-gradients", flags.stack == "pytorch" && shares, "it is of gradients that PyTorch's FSDP shares out",
        "add --stack pytorch, --dp and --zero 3, or leave it out"},
-      {"--grouped-experts", hugging_face || flags.modules == "torchtune", "other modules have experts as their own code has them",
+      {"--grouped-experts", hugging_face || flags.modules == "torchtune" || flags.stack == "megatron", "other modules have experts as their own code has them",
        "take --modules huggingface or torchtune, or leave it out"},
       {"--written-gelu", flags.modules == "nanogpt" && flags.stack == "pytorch", "other modules have GELU as their own code has it",
        "add --stack pytorch --modules nanogpt, or leave it out"}};

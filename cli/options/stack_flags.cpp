@@ -214,6 +214,9 @@ void read_sharing(const StackFlags& flags, const ModelSpec& spec, StackSetup& se
   setup.stages = flags.stages;
   setup.chunks = flags.chunks;
   setup.context_ranks = flags.context_ranks;
+  setup.expert_ranks = flags.expert_ranks;
+  setup.expert_tensor_ranks = flags.expert_tensor_ranks;
+  setup.gathers_tokens = flags.expert_dispatch == "allgather";
   setup.sequence_parallel = flags.sequence_parallel;
   setup.reduces_in_half = flags.reduce_in == "bf16";
   setup.nodes = flags.nodes;
@@ -237,7 +240,7 @@ Result<StackSetup> read_stack_setup(const StackFlags& flags, const ModelSpec& sp
   if (const auto read = read_update(flags, setup); !read) return fail(read.error());
   read_sharing(flags, spec, setup);
   setup.eager_modules = flags.module_loading == "eager";
-  setup.deterministic = flags.deterministic;
+  setup.deterministic = setup.adds_in_order = flags.deterministic;
   setup.expandable_segments = flags.expandable_segments;
   if (const auto read = read_offload(flags.offload, setup); !read) return fail(read.error());
   if (const auto read = read_placement(flags.placement, setup); !read) return fail(read.error());

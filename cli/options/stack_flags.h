@@ -60,6 +60,9 @@ struct StackFlags {
   std::int64_t stages = 1;
   std::int64_t chunks = 1;
   std::int64_t context_ranks = 1;
+  std::int64_t expert_ranks = 1;
+  std::optional<std::int64_t> expert_tensor_ranks;
+  std::string expert_dispatch = "alltoall";  ///< of Megatron's tokens
   bool sequence_parallel = false;
   std::string reduce_in = "fp32";  ///< of Megatron's gradient buffers
   std::optional<std::int64_t> nodes;
@@ -88,6 +91,8 @@ void add_stack_flags(CLI::App& command, StackFlags& flags);
 void add_preference_flags(CLI::App& command, StackFlags& flags);
 /// --sequence-parallel, which may be denied, and --reduce-in; layouts of several GPUs have both too.
 void add_megatron_flags(CLI::App& command, StackFlags& flags, const std::string& group);
+/// --ep, which layouts of several GPUs have as well.
+void add_expert_ranks(CLI::App& command, StackFlags& flags, const std::string& group);
 /// --nodes and --network, which other stacks and layouts of several GPUs have alike; add_stack_flags adds them too.
 void add_node_flags(CLI::App& command, StackFlags& flags, const std::string& group);
 

@@ -25,6 +25,9 @@ double pcie_gbs(const GpuEntry& gpu) {
 std::int64_t stride_of(const StackKernel& kernel, const StackSetup& setup) {
   if (kernel.among == Among::kTensor) return 1;
   if (kernel.among == Among::kStages) return setup.tensor_ranks * setup.context_ranks * setup.data_ranks;
+  const std::int64_t each = setup.expert_tensor_ranks.value_or(setup.tensor_ranks);
+  if (kernel.among == Among::kExperts) return kernel.pairs ? each : 1;
+  if (kernel.among == Among::kExpertCopies) return each * setup.expert_ranks;
   // Where context ranks have the same parameters they take part.
   return setup.tensor_ranks * std::max<std::int64_t>(1, setup.context_ranks * setup.data_ranks / kernel.ranks);
 }
@@ -34,6 +37,14 @@ double steps_over_nodes(const StackKernel& kernel, std::int64_t nodes, const Lin
   const double ring = static_cast<double>(nodes - 1) * kernel.rounds;
   const double tree = 2 * std::log2(static_cast<double>(nodes));
   return (kernel.rounds == 2 ? std::min(ring, tree) : ring) * network.latency;
+}
+
+/// An all-to-all: what leaves the node goes through the rank's own adapter, beside what stays.
+double exchange_seconds(const StackKernel& kernel, std::int64_t near, double inside, const NodePlacement& placed) {
+  const double others = static_cast<double>(kernel.ranks - 1), within = static_cast<double>(near - 1);
+  const double stays = kernel.bytes * within / others / inside;
+  if (near >= kernel.ranks || !placed.network) return stays;
+  return placed.network->latency + std::max(stays, kernel.bytes * (others - within) / others / placed.network->rate);
 }
 
 }  // namespace
@@ -56,6 +67,7 @@ double collective_seconds(const StackKernel& kernel, const StackSetup& setup, co
   const std::int64_t stride = stride_of(kernel, setup), near = placed.ranks_per_node(kernel.ranks, stride);
   const double start = cost_constants().at("stack.ring.latency") * kMicro;
   const double inside = has_link_mesh(gpu) ? mesh_rate(gpu, near, stride) : ring_rate(gpu);
+  if (kernel.pairs) return start + exchange_seconds(kernel, near, inside, placed);
   const std::int64_t nodes = (kernel.ranks + near - 1) / near;
   if (nodes == 1 || !placed.network) return start + kernel.bytes / inside;
   const double adapters = static_cast<double>(near) * placed.network->rate;

@@ -51,6 +51,12 @@ std::vector<CommunicatorShape> groups_of(const GpuEntry& gpu, const StackSetup& 
   groups.add(setup.stages, of_stages);
   groups.add(setup.context_ranks, setup.tensor_ranks);
   if (!cuts_layers(setup)) return groups.groups();
+  if (setup.expert_ranks > 1 || setup.expert_tensor_ranks) {
+    const std::int64_t each = setup.expert_tensor_ranks.value_or(setup.tensor_ranks), sharing = each * setup.expert_ranks;
+    groups.add(setup.expert_ranks, each);
+    groups.add(sharing, 1);
+    groups.add(of_stages / sharing, sharing);
+  }
   groups.add(gpus_of(setup), 1);
   groups.add(setup.stages, of_stages, setup.tensor_ranks);
   if (setup.stages > 1) groups.add(2, of_stages * (setup.stages - 1));

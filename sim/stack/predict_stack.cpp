@@ -171,6 +171,16 @@ void note_loops(StackPrediction& prediction, const ModelSpec& spec, const Recipe
   }
 }
 
+/// What was taken for granted of experts that Megatron's ranks share.
+void note_rank_experts(StackPrediction& prediction, const ModelSpec& spec, const StackSetup& setup) {
+  if (setup.stack != Stack::kMegatron || spec.experts.count == 0) return;
+  prediction.assumptions.emplace_back("every expert gets as many tokens as any other, so that every rank's share of them is equal; a router that "
+                                      "is less even needs more memory and time on the rank that gets most");
+  prediction.assumptions.emplace_back(setup.gathers_tokens ? "all tokens come to each GPU that shares the experts, which takes its own (--expert-dispatch allgather)"
+                                                           : "tokens are sent to their experts while kernels wait (--expert-dispatch alltoall); "
+                                                             "Megatron-LM's own default is allgather");
+}
+
 /// What was taken for granted of maps that wait encoded.
 void note_compression(StackPrediction& prediction, const MapCompression& compression) {
   if (!compression.exists()) return;
@@ -302,6 +312,7 @@ Result<StackPrediction> predict_stack(const ModelSpec& spec, const Recipe& recip
   if (!prediction) return prediction;
   note_preparation(*prediction, module_rules(spec, recipe, setup, gpu), recipe, setup);
   note_loops(*prediction, spec, recipe, setup);
+  note_rank_experts(*prediction, spec, setup);
   note_compression(*prediction, setup.compression);
   note_words(*prediction, spec);
   note_packing(*prediction, recipe, setup);

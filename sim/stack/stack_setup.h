@@ -86,6 +86,12 @@ struct StackSetup {
   std::int64_t chunks = 1;        ///< of layers that a stage interleaves
   std::optional<std::int64_t> stage;  ///< the one that is told; nothing: which needs most
   std::int64_t context_ranks = 1; ///< that share a sequence
+  std::int64_t expert_ranks = 1;  ///< of a stage, that share the experts of a block (megatron)
+  std::optional<std::int64_t> expert_tensor_ranks;  ///< that share each expert; nothing: as many as share the other layers
+  bool gathers_tokens = false;  ///< all tokens come to each of these ranks (allgather), and are not sent to their experts (alltoall)
+  bool wide_gates = false;      ///< routers compute in fp32 (moe-router-dtype)
+  bool adds_in_order = false;   ///< rows of experts are added to their tokens by index_add, which keeps them (deterministic-mode)
+  std::int64_t optimizer_instances = 1;  ///< of Megatron's distributed optimizer: each shares states out over its part of the data ranks
   std::optional<std::int64_t> nodes;  ///< that all these GPUs are on; nothing: what nodes usually have
   std::string network;                ///< between nodes, as place_on_nodes reads it; empty: what such nodes are sold with
   bool reduces_in_half = false;       ///< Megatron's gradient buffers are summed, and sent, in the weights' two bytes
@@ -111,8 +117,8 @@ struct StackSetup {
   /// FSDP: whether micro-batches that are not a step's last leave their gradients as they are, whole on every rank (no_sync). Nothing: as
   /// the modules' usual loops (see keeps_whole_gradients).
   std::optional<bool> whole_gradients;
-  /// Whether experts multiply in one kernel over tokens sorted by expert (torch._grouped_mm: torchtitan; transformers 5). Nothing: of
-  /// torchtune modules alone.
+  /// Whether experts multiply in one kernel over tokens sorted by expert (torch._grouped_mm: torchtitan; transformers 5; Transformer Engine).
+  /// Nothing: of torchtune and Megatron's modules alone.
   std::optional<bool> grouped_experts;
   bool written_gelu = false;    ///< GELU as powers, sums and products one after another: minGPT, nanoGPT until 2023
   bool half_weights = false;    ///< apex O2 with PyTorch alone: modules in two bytes without autocast, flat fp32 copies in the optimizer

@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "core/base/nearest_names.h"
 #include "formats/models/shape_words.h"
 #include "sim/validation/state_row.h"
@@ -16,6 +18,11 @@ struct SizeField {
 constexpr SizeField kSizes[] = {{"layers", &ModelSpec::layers},     {"hidden", &ModelSpec::hidden},
                                 {"heads", &ModelSpec::heads},       {"kv_heads", &ModelSpec::kv_heads},
                                 {"ffn", &ModelSpec::ffn},           {"vocab", &ModelSpec::vocabulary}};
+
+/// Facts of a mixture, and the words that say them of a shape.
+constexpr std::pair<std::string_view, std::string_view> kExpertWords[] = {
+    {"experts", "experts"}, {"experts_per_token", "top-k"},      {"expert_ffn", "expert_ffn"},
+    {"gating", "gating"},   {"expert_capacity", "capacity"}, {"router_loss", "router_loss"}};
 
 const ZooModel* find_model(const RowLexicon& lexicon, std::string_view name) {
   const std::string key = name_key(name);
@@ -34,6 +41,9 @@ ModelSpec shaped(RowFacts& facts, std::string_view family) {
   for (const SizeField& size : kSizes) {
     const auto value = facts.whole(size.key, size.key);
     if (value) words += fmt::format("{}{}={}", words.back() == ':' ? "" : ",", size.key, *value);
+  }
+  for (const auto& [key, word] : kExpertWords) {
+    if (!facts.fact(key).empty()) words += fmt::format(",{}={}", word, facts.fact(key));
   }
   const auto positions = facts.fact("positions").empty() ? facts.whole("seq", "sequence") : facts.whole_fact("positions");
   if (positions) words += fmt::format(",positions={}", *positions);

@@ -63,7 +63,10 @@ constexpr Flag kFlags[] = {{"compile", &StackSetup::compile},
                            {"delayed_update", &StackSetup::delayed_update},
                            {"eager_modules", &StackSetup::eager_modules},
                            {"deterministic", &StackSetup::deterministic},
-                           {"reduces_in_half", &StackSetup::reduces_in_half}};
+                           {"reduces_in_half", &StackSetup::reduces_in_half},
+                           {"gathers_tokens", &StackSetup::gathers_tokens},
+                           {"wide_gates", &StackSetup::wide_gates},
+                           {"adds_in_order", &StackSetup::adds_in_order}};
 
 /// Facts that are true, false or left to the stack.
 struct Answer {
@@ -167,6 +170,9 @@ void take_ranks(RowFacts& facts, StackSetup& setup) {
   setup.stages = facts.whole("pp", "stages").value_or(1);
   setup.sequence_parallel = facts.is_true("sequence_parallel");
   setup.context_ranks = facts.whole_fact("context_ranks").value_or(1);
+  setup.expert_ranks = facts.whole_fact("expert_ranks").value_or(1);
+  setup.optimizer_instances = std::max<std::int64_t>(1, facts.whole_fact("optimizer_instances").value_or(1));
+  setup.expert_tensor_ranks = facts.whole_fact("expert_tensor_ranks");
   if (facts.fact("told_stage") == "last") setup.stage = setup.stages - 1;
   const std::int64_t inner = std::max<std::int64_t>(1, setup.tensor_ranks * setup.stages * setup.context_ranks);
   // 0: what the GPUs leave; 1 where each of them trains a model of its own.

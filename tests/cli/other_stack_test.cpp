@@ -149,6 +149,9 @@ TEST_CASE("options of one stack's ranks, plans and names are refused beside anot
   refused({"--stack", "llm.c", "--lora", "8"}, "llm.c");
   refused({"--stack", "pytorch", "--micro-batch", "4"}, "--micro-batch");
   refused({"--stack", "megatron", "--ep", "2"}, "--ep");
+  refused({"--stack", "pytorch", "--ep", "2"}, "--ep");
+  refused({"--stack", "deepspeed", "--etp", "2"}, "--etp");
+  refused({"--stack", "pytorch", "--expert-dispatch", "allgather"}, "--expert-dispatch");
   refused({"--stack", "megatron", "--chunks", "2"}, "--chunks");
   refused({"--stack", "megatron", "--sequence-parallel"}, "--sequence-parallel");
   refused({"--stack", "pytorch", "--reduce-bucket", "1000"}, "--reduce-bucket");

@@ -63,7 +63,7 @@ MegatronCut megatron_cut(const ModelSpec& spec, const Recipe& recipe, const Stac
 
 MegatronStage::MegatronStage(Tape& tape, const ModelSpec& spec, const Recipe&, const StackSetup& setup, std::int64_t stage,
                              const MegatronCut& cut)
-    : tape_(tape), spec_(spec), setup_(setup), stage_(stage), cut_(cut), vocabulary_(padded_part(spec.vocabulary, cut.tensor_ranks)),
+    : tape_(tape), spec_(spec), setup_(setup), stage_(stage), cut_(cut), expert_cut_(expert_cut(setup, cut)), vocabulary_(padded_part(spec.vocabulary, cut.tensor_ranks)),
       layers_a_chunk_(layers_of_chunk(spec, setup, stage)) {
   if (stage == 0) make_embeddings();
   for (std::int64_t i = 0; i < layers_a_chunk_ * setup.chunks; ++i) make_layer(i);
@@ -93,6 +93,11 @@ void MegatronStage::make_layer(std::int64_t index) {
   made.qkv = make_linear(tape_, name + ".qkv", h, part(spec_.qkv_width()), spec_.qkv_bias, cut_.type, fp8);
   made.projection = make_linear(tape_, name + ".projection", part(spec_.attention_width()), h, spec_.projection_bias, cut_.type, fp8);
   made.norm2 = make_norm(tape_, name + ".norm2", spec_, h, cut_.type);
+  if (spec_.has_experts(layer_of_model(index))) {
+    made.experts = make_rank_experts(tape_, name, spec_, expert_cut_, cut_.type);
+    layers_.push_back(std::move(made));
+    return;
+  }
   made.feed_in = make_linear(tape_, name + ".feed", h, part(spec_.ffn_in_width()), spec_.mlp_bias, cut_.type, fp8);
   made.feed_out = make_linear(tape_, name + ".feed.out", part(spec_.ffn), h, spec_.mlp_bias, cut_.type, fp8);
   layers_.push_back(std::move(made));
@@ -146,6 +151,9 @@ Tensor MegatronStage::layer(const Tensor& x, const Layer& weights) {
   const Tensor attended = row_parallel(tape_, std::exchange(inner, {}), weights.projection, cut_);
   const Tensor middle = bias_dropout_add(tape_, attended, weights.projection.bias, x, cut_.dropout);
   normed = norm(middle, weights.norm2);
+  if (weights.experts.exist()) {
+    return bias_dropout_add(tape_, rank_experts(tape_, normed, weights.experts, spec_, cut_, expert_cut_), nullptr, middle, cut_.dropout);
+  }
   inner = column_parallel(tape_, normed, weights.feed_in, cut_);
   inner = fused_activation(tape_, inner, part(spec_.ffn));
   inner = row_parallel(tape_, inner, weights.feed_out, cut_);

@@ -5,6 +5,7 @@
 
 #include "core/model/recipe.h"
 #include "sim/stack/megatron/megatron_layers.h"
+#include "sim/stack/megatron/rank_experts.h"
 #include "sim/stack/stack_setup.h"
 
 namespace plimsoll {
@@ -26,6 +27,7 @@ class MegatronStage {
  private:
   struct Layer {
     Weights norm1, qkv, projection, norm2, feed_in, feed_out;
+    RankExperts experts;  ///< in place of the last two
   };
 
   void make_layer(std::int64_t index);
@@ -42,6 +44,7 @@ class MegatronStage {
   const StackSetup& setup_;
   std::int64_t stage_;
   MegatronCut cut_;
+  ExpertCut expert_cut_;
   std::int64_t vocabulary_;  ///< padded, this rank's part
   std::int64_t layers_a_chunk_;
   std::vector<Layer> layers_;

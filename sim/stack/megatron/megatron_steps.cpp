@@ -15,10 +15,15 @@ namespace {
 constexpr Bytes kEngineWorkspace = 4 * kMiB;
 constexpr Bytes kEngineWorkspaceHopper = 32 * kMiB;
 
-Tensor engine_workspace(Tape& tape, const StackSetup& setup, std::string_view capability) {
+Bytes engine_workspace_bytes(const StackSetup& setup, std::string_view capability) {
   if (!setup.transformer_engine) return {};
   const bool older = capability < "9.0" && capability.size() == 3;
-  return tape.empty({(older ? kEngineWorkspace : kEngineWorkspaceHopper).count}, kMaskType, Holding::kWorkspace);
+  return older ? kEngineWorkspace : kEngineWorkspaceHopper;
+}
+
+Tensor engine_workspace(Tape& tape, const StackSetup& setup, std::string_view capability) {
+  const Bytes workspace = engine_workspace_bytes(setup, capability);
+  return workspace > Bytes(0) ? tape.empty({workspace.count}, kMaskType, Holding::kWorkspace) : Tensor{};
 }
 
 /// A chunk that went forward and waits for its backward pass.
@@ -114,7 +119,7 @@ std::vector<StagePass> stage_passes(std::int64_t stage, std::int64_t stages, std
 
 Result<void> check_megatron(const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup) {
   const std::int64_t t = setup.tensor_ranks;
-  if (spec.reads_images() || spec.head == HeadKind::kClass || spec.experts.count > 0) {
+  if (spec.reads_images() || spec.head == HeadKind::kClass) {
     return fail({.kind = ErrorKind::kInput, .what = fmt::format("megatron: {} is neither a GPT nor a BERT", spec.name), .where = {}, .remedy = "choose --stack pytorch"});
   }
   const std::string_view foreign = spec.norms_behind() ? "has norms behind its halves" : foreign_feature(spec);
@@ -122,6 +127,7 @@ Result<void> check_megatron(const ModelSpec& spec, const Recipe& recipe, const S
     return fail({.kind = ErrorKind::kInput, .what = fmt::format("megatron: {} {}, which its layers are not taken to have", spec.name, foreign),
                  .where = {}, .remedy = "choose --stack pytorch"});
   }
+  if (const auto shared = check_rank_experts(spec, setup); !shared) return shared;
   if (spec.heads % t != 0 || spec.ffn % t != 0 || spec.kv_heads % t != 0) {
     return contradiction(fmt::format("{} heads, {} key heads or {} of the feed-forward layer do not divide by {} tensor ranks", spec.heads, spec.kv_heads, spec.ffn, t));
   }
@@ -144,6 +150,10 @@ StepMarks run_megatron_steps(Tape& tape, const ModelSpec& spec, const Recipe& re
   const Tensor engine = engine_workspace(tape, setup, capability);
   tape.without_memory(joins_weights(recipe, setup));
   MegatronStage model(tape, spec, recipe, setup, stage, megatron_cut(spec, recipe, setup, capability));
+  Tensors workspaces;
+  if (spec.experts.count > 0) {
+    workspaces = expert_workspaces(tape, spec, model.cut(), expert_cut(setup, model.cut()), engine_workspace_bytes(setup, capability));
+  }
   const auto states = stage_states(tape, recipe, setup);
   marks.model = tape.log().events().size();
   StageRun run(tape, model, spec.hidden, setup);

@@ -31,8 +31,9 @@ enum class StackKernelSort : std::uint8_t {
   kToDrive,
 };
 
-/// Which ranks a collective joins: data ranks lie as far apart as tensor and context ranks go, stages as far as all others.
-enum class Among : std::uint8_t { kData, kTensor, kStages };
+/// Which ranks a collective joins: data ranks lie as far apart as tensor and context ranks go, stages as far as all others; ranks that
+/// share experts are neighbours, but for those that share each of them, and copies of experts lie as far apart as both go.
+enum class Among : std::uint8_t { kData, kTensor, kStages, kExperts, kExpertCopies };
 
 /// One launch: what it computes and moves.
 struct StackKernel {
@@ -45,6 +46,7 @@ struct StackKernel {
   bool blocking = false;  ///< a copy that the GPU's kernels wait for
   bool turned = false;    ///< a product whose left operand lies as [k, m]
   Among among = Among::kData;
+  bool pairs = false;       ///< of a collective: each rank sends every other a part of its own (all-to-all)
   std::uint8_t rounds = 1;  ///< of a collective: an all-reduce goes round twice
   std::int64_t ranks = 2;   ///< of a collective
   std::int64_t batch = 1;

@@ -65,6 +65,7 @@ struct Parameter {
   Tensor value;
   Tensor gradient;
   bool trained = true;
+  bool of_expert = false;  ///< one of the experts that ranks share out, of which fewer ranks have a copy
   /// Of its elements those of blocks' matrices, which Muon orthogonalizes; a flat one of many has as many as they have.
   std::int64_t hidden_matrices = 0;
   std::vector<Tensor> states;  ///< of the optimizer

@@ -1,0 +1,152 @@
+#include "sim/stack/megatron/rank_experts.h"
+
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <string>
+
+#include "formats/models/resolve_model.h"
+#include "sim/stack/collective_seconds.h"
+#include "sim/stack/node_placement.h"
+#include "sim/stack/predict_stack.h"
+#include "sim/stack/stack_run.h"
+
+namespace plimsoll {
+namespace {
+
+// Eight experts, two a token; R = 4096 rows of the stream, h = 1024, f = 2048.
+constexpr std::int64_t kRows = 4096, kHidden = 1024, kInner = 2048, kExpert = 3 * kHidden * kInner;
+
+ModelSpec mixture(int layers) {
+  return *resolve_model("mixtral:layers=" + std::to_string(layers) + ",hidden=1024,heads=16,kv_heads=16,ffn=2048,vocab=32768,positions=1024");
+}
+
+Recipe recipe() {
+  Recipe made;
+  made.micro_batch = 4;
+  made.sequence = 1024;
+  made.precision = Precision::kBf16Mixed;
+  return made;
+}
+
+StackSetup megatron(std::int64_t expert_ranks, std::int64_t data_ranks) {
+  StackSetup setup;
+  setup.stack = Stack::kMegatron;
+  setup.modules = ModuleStyle::kMegatron;
+  setup.attention = AttentionKernel::kFlash;
+  setup.loop = OptimizerLoop::kFused;
+  setup.data_ranks = data_ranks;
+  setup.expert_ranks = expert_ranks;
+  return setup;
+}
+
+GpuEntry board() { return *find_gpu(built_in_gpu_catalogue(), "H100 SXM5 80GB"); }
+
+StackPrediction predict(const ModelSpec& spec, const Recipe& made, const StackSetup& setup) {
+  const auto prediction = predict_stack(spec, made, setup, board());
+  if (!prediction) FAIL(prediction.error().what);
+  return *prediction;
+}
+
+/// What one more layer adds to the activations at the peak.
+double kept_by_a_layer(const StackSetup& setup) {
+  const auto at = [&](int layers) { return predict(mixture(layers), recipe(), setup).at_peak.activations.count; };
+  return static_cast<double>(at(8) - at(4)) / 4;
+}
+
+std::string refusal(const ModelSpec& spec, const StackSetup& setup) {
+  const auto prediction = predict_stack(spec, recipe(), setup, board());
+  REQUIRE_FALSE(prediction);
+  return prediction.error().what;
+}
+
+}  // namespace
+
+TEST_CASE("A layer of experts keeps the rows that come, what both products read, and numbers a token") {
+  // In two bytes: attention's half keeps x, its norm, queries to values (3), the result, and the stream behind it, 7 Rh; the router its
+  // input, Rh. P = 2 R rows come: they themselves (Ph), gate and up (2 Pf), what the second product reads (Pf).
+  // A token's numbers: sums of attention 4 · 16, roots of norms 2 · 4; choices' places 2 · 8 twice and shares 2 · 4; all experts' shares
+  // 8 · 2 with two masks 8 · 2, the rows' shares 2 · 2.
+  const double rows = kRows, arriving = 2 * rows;
+  const double kept = 2 * 8 * rows * kHidden + 2 * arriving * (kHidden + 3 * kInner) + rows * (64 + 8 + 32 + 8 + 32 + 4);
+  CHECK(kept_by_a_layer(megatron(4, 4)) == Approx(kept).epsilon(1e-3));
+  StackSetup setup = megatron(4, 4);
+  setup.gathers_tokens = true;  // the same rows; all tokens lie in a buffer that stays
+  CHECK(kept_by_a_layer(setup) == Approx(kept).epsilon(2e-3));
+  setup.adds_in_order = true;  // the second product's rows, too
+  CHECK(kept_by_a_layer(setup) == Approx(kept + 2 * arriving * kHidden).epsilon(2e-3));
+}
+
+TEST_CASE("Experts are shared out over their ranks, and their states over fewer copies") {
+  // Four of the eight leave one rank with two: 6 · 3 h f fewer elements in each of four layers.
+  const auto whole = predict(mixture(4), recipe(), megatron(1, 8)).at_peak, shared = predict(mixture(4), recipe(), megatron(4, 8)).at_peak;
+  CHECK(whole.parameters.count - shared.parameters.count == 2 * 4 * 6 * kExpert);
+  CHECK(whole.gradients.count - shared.gradients.count == 4 * 4 * 6 * kExpert);
+  CHECK(whole.optimizer.count - shared.optimizer.count == 12 * 4 * 6 * kExpert);
+  // The distributed optimizer: eight data ranks share what all have, 8 ÷ 4 = 2 the experts.
+  StackSetup setup = megatron(4, 8);
+  setup.zero = 1;
+  const double experts = 4 * 2 * kExpert, others = static_cast<double>(shared.parameters.count) / 2 - experts;
+  CHECK(static_cast<double>(predict(mixture(4), recipe(), setup).at_peak.optimizer.count) == Approx(12 * (others / 8 + experts / 2)).margin(4096));
+  // Two instances of it: four and one.
+  setup.optimizer_instances = 2;
+  CHECK(static_cast<double>(predict(mixture(4), recipe(), setup).at_peak.optimizer.count) == Approx(12 * (others / 4 + experts)).margin(4096));
+}
+
+TEST_CASE("Tokens travel to their experts and back in both passes, while kernels wait") {
+  const auto run = run_stack(mixture(4), recipe(), megatron(4, 4), board());
+  REQUIRE(run);
+  int exchanges = 0;
+  for (const StackKernel& kernel : run->kernels) {
+    if (kernel.among != Among::kExperts) continue;
+    CHECK(kernel.blocking);
+    CHECK(kernel.pairs);
+    CHECK(kernel.ranks == 4);
+    CHECK(kernel.bytes == Approx(2.0 * 2 * kRows * kHidden * 3 / 4));  // two rows a token in two bytes, three quarters of them elsewhere
+    ++exchanges;
+  }
+  CHECK(exchanges == 4 * 4);
+}
+
+TEST_CASE("An all-to-all leaves a node through each rank's own adapter") {
+  const StackSetup setup = megatron(16, 16);
+  const auto placed = place_on_nodes(board(), 16, {}, "50GB/s");
+  REQUIRE(placed);
+  // Of 15 GB seven stay, at NVLink's rate, and eight go out at what one adapter reaches: these take longer.
+  const StackKernel kernel{.sort = StackKernelSort::kCollective, .among = Among::kExperts, .pairs = true, .ranks = 16, .bytes = 15e9};
+  CHECK(collective_seconds(kernel, setup, board(), *placed) == Approx(8e9 / placed->network->rate).epsilon(1e-3));
+}
+
+TEST_CASE("Peaks of Megatron's tests of experts are met where routers are even") {
+  // NVIDIA/Megatron-LM, tests/functional_tests/test_cases/moe: gpt3_mcore_te_tp2_pp1_resume_torch_dist_te_8experts2parallel_dist_optimizer and
+  // gpt3_mcore_te_tp2_pp1_te_8experts2parallel_ddp_average_in_collective on H100: Sinkhorn routing evens choices out.
+  ModelSpec spec = *resolve_model("gpt:layers=12,hidden=512,heads=8,vocab=50304,positions=1024,experts=8,gating=switch,capacity=0,router_loss=0");
+  spec.qkv_bias = spec.projection_bias = spec.mlp_bias = false;
+  StackSetup setup = megatron(2, 4);
+  setup.tensor_ranks = 2;
+  setup.sequence_parallel = setup.deterministic = setup.gathers_tokens = setup.adds_in_order = true;
+  setup.zero = 1;
+  setup.dropout = 0.1;
+  setup.grouped_experts = false;
+  const auto error = [&](double bytes) { return std::abs(static_cast<double>(predict(spec, recipe(), setup).peak.allocated.count) - bytes); };
+  CHECK(error(2159231488.0) < std::min(0.005 * 2159231488.0, 8.0 * 1048576));
+  setup.grouped_experts = true;
+  setup.attention = AttentionKernel::kEager;
+  CHECK(error(3300554752.0) < std::min(0.005 * 3300554752.0, 8.0 * 1048576));
+}
+
+TEST_CASE("Ranks that do not divide experts, and mixtures of another kind, are refused by name") {
+  CHECK(refusal(mixture(4), megatron(3, 3)).find("8 experts do not divide by 3") != std::string::npos);
+  CHECK(refusal(mixture(4), megatron(8, 4)).find("4 ranks of a stage do not divide by 8") != std::string::npos);
+  CHECK(refusal(*resolve_model("gpt2"), megatron(2, 2)).find("no experts") != std::string::npos);
+  StackSetup tensor = megatron(2, 2);
+  tensor.tensor_ranks = 2;
+  CHECK(refusal(mixture(4), tensor).find("sequence parallelism") != std::string::npos);
+  StackSetup narrow = megatron(2, 2);
+  narrow.fp8.scaling = Fp8Scaling::kCurrent;
+  CHECK(refusal(mixture(4), narrow).find("fp8") != std::string::npos);
+  ModelSpec bounded = mixture(4);
+  bounded.experts.capacity = 1.25;
+  CHECK(refusal(bounded, megatron(2, 2)).find("bounded capacity") != std::string::npos);
+}
+
+}  // namespace plimsoll
