@@ -185,6 +185,7 @@ void add_curve(CLI::App& app, ExitCode& code) {
   command->add_option("MODELS", flags->models, "zoo names, configs or shapes in words");
   command->add_option("--family", flags->family, "all models of the zoo whose names begin so: gpt2, gpt3, llama2, qwen3, …");
   add_question_flags(*command, flags->asked);
+  add_preference_flags(*command, flags->asked.stack);
   add_length_flags(*command, flags->asked.length);
   command->add_option("--svg", flags->svg, "write the curve to this file");
   command->add_flag("--json", flags->json, "machine-readable answer");

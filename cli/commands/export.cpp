@@ -72,6 +72,7 @@ void add_export(CLI::App& app, ExitCode& code) {
   command->add_option("--nvme-path", flags->nvme, "the folder for what waits on an SSD (default: /local_nvme)");
   add_trace_options(*command, *flags);
   add_question_flags(*command, flags->asked);
+  add_preference_flags(*command, flags->asked.stack);
   add_number_flags(*command, flags->asked.training);
   command->add_option("--steps", flags->asked.steps, "optimizer steps (where the linear and cosine schedules end)");
   command->add_flag("--json", flags->json, "machine-readable answer");

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "cli/commands.h"
 #include "cli/commands/fit_parallel.h"
@@ -230,6 +231,12 @@ Result<Answered> fit(const CLI::App& command, const FitOptions& options) {
   return fit_training(options);
 }
 
+/// Another program learns from preferences as it trains on texts, with another loss.
+void take_preferences(FitOptions& options) {
+  std::string& workload = options.workload.workload;
+  if (options.asked.stack.other() && (workload == "dpo" || workload == "kto")) options.asked.stack.preferences = std::exchange(workload, {});
+}
+
 /// Which single changes would help, and what they cost.
 void add_help_flags(CLI::App& command, FitOptions& options) {
   const std::string group = "What would help";
@@ -278,6 +285,7 @@ AskableCommand declare_fit(CLI::App& app) {
       ->excludes("--json");
   return {command, [options, command] {
             options->workload.given = given_options(*command);
+            take_preferences(*options);
             if (!options->workload.exists()) options->workload.workload = workload_of_net(options->asked.model);
             if (!options->workload.exists()) options->asked.training.image = options->workload.image;
             return fit(*command, *options);

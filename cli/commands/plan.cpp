@@ -160,6 +160,7 @@ AskableCommand declare_plan(CLI::App& app) {
   add_shape_flags(*command, flags->training);
   add_number_flags(*command, flags->training);
   add_stack_flags(*command, flags->stack);
+  add_preference_flags(*command, flags->stack);
   add_durability_flags(*command, flags->durability);
   command->add_option("--steps", flags->steps, "optimizer steps (where the linear and cosine schedules end)");
   command->add_option("--strategy", flags->strategy, strategy_help())

@@ -117,6 +117,12 @@ void add_base_flags(CLI::App& command, StackFlags& flags) {
 /// Logits and loss.
 void add_loss_flags(CLI::App& command, StackFlags& flags) {
   command
+      .add_option("--reference", flags.reference,
+                  "of --workload dpo and kto: what answers' log-probabilities are held against: copy (a frozen copy of the model), adapters-off, or "
+                  "precomputed (default: adapters-off with adapters, else copy)")
+      ->check(CLI::IsMember({"copy", "adapters-off", "precomputed"}))
+      ->group(kGroup);
+  command
       .add_flag("--fused-head", flags.fused_head,
                 "head and loss at once, logits tile by tile, in transformers' modules: how TRL's SFT trainer computes them (TRL 1.16)")
       ->group(kGroup);
@@ -242,6 +248,15 @@ void add_stack_flags(CLI::App& command, StackFlags& flags) {
   for (const CLI::Option* option : command.get_options()) {
     if (option->get_group() == kGroup && option->get_name() != "--stack") flags.options.push_back(option);
   }
+}
+
+void add_preference_flags(CLI::App& command, StackFlags& flags) {
+  const CLI::Option* option = command
+                                  .add_option("--workload", flags.preferences,
+                                              "what the model learns from where it is not texts, as TRL trains it: dpo (pairs of answers), kto (wanted and unwanted answers)")
+                                  ->check(CLI::IsMember({"dpo", "kto"}))
+                                  ->group(kGroup);
+  flags.options.push_back(option);
 }
 
 void add_megatron_flags(CLI::App& command, StackFlags& flags, const std::string& group) {

@@ -141,7 +141,6 @@ Result<void> read_layers(const StackFlags& flags, const ModelSpec& spec, StackSe
   setup.rotary_tables = flags.rotary_tables;
   setup.half_logits = flags.half_logits;
   setup.liger = flags.liger;
-  setup.fused_head = flags.fused_head;
   setup.tiled_mlp = flags.tiled_mlp;
   setup.written_gelu = flags.written_gelu;
   if (!flags.autocast.empty()) setup.autocasts = flags.autocast == "yes";
@@ -152,6 +151,19 @@ Result<void> read_layers(const StackFlags& flags, const ModelSpec& spec, StackSe
   setup.plain_scales = flags.double_quant == "no";
   setup.older_bitsandbytes = flags.older_bitsandbytes;
   setup.older_sdpa = flags.older_sdpa;
+  return {};
+}
+
+/// What is learned from; TRL's trainers of preferences have its fused head.
+Result<void> read_preference(const StackFlags& flags, StackSetup& setup) {
+  const auto method = parse_preference_method(flags.preferences);
+  if (!method) return fail(method.error());
+  setup.preference.method = *method;
+  setup.fused_head = flags.fused_head || setup.preference.exists();
+  if (flags.reference.empty()) return {};
+  const auto reference = parse_reference_pass(flags.reference);
+  if (!reference) return fail(reference.error());
+  setup.preference.reference = *reference;
   return {};
 }
 
@@ -166,6 +178,7 @@ void pack(StackSetup& setup) {
 /// What waits for the backward pass, and how.
 Result<void> read_kept(const StackFlags& flags, const ModelSpec& spec, StackSetup& setup) {
   if (const auto read = read_recompute(flags.recompute, setup); !read) return read;
+  if (setup.preference.exists() && !is_given(flags, "--recompute")) setup.recomputation = Recomputation::kFull;  // TRL's default
   if (setup.modules == ModuleStyle::kUnsloth && !is_given(flags, "--recompute")) {  // its own default ("unsloth")
     setup.recomputation = Recomputation::kFull;
     setup.activations = Home::kHost;
@@ -218,6 +231,7 @@ Result<StackSetup> read_stack_setup(const StackFlags& flags, const ModelSpec& sp
   if (const auto goes = check_partner_options(flags); !goes) return fail(goes.error());
   setup.stack = *stack;
   if (const auto read = read_layers(flags, spec, setup); !read) return fail(read.error());
+  if (const auto read = read_preference(flags, setup); !read) return fail(read.error());
   if (const auto read = read_kept(flags, spec, setup); !read) return fail(read.error());
   if (const auto read = read_update(flags, setup); !read) return fail(read.error());
   read_sharing(flags, spec, setup);

@@ -42,6 +42,8 @@ struct StackFlags {
   bool half_logits = false;
   bool liger = false;
   bool fused_head = false;
+  std::string preferences = "sft";  ///< what --workload says where another program trains: dpo, kto
+  std::string reference;  ///< empty: as TRL has it
   bool tiled_mlp = false;
   std::string autocast;  ///< "yes" or "no"; empty: as the modules' loops
   std::string whole_gradients;  ///< "yes" or "no"; empty: as the modules' loops
@@ -83,6 +85,8 @@ struct StackFlags {
 };
 
 void add_stack_flags(CLI::App& command, StackFlags& flags);
+/// --workload of commands that know no other workloads.
+void add_preference_flags(CLI::App& command, StackFlags& flags);
 /// --sequence-parallel, which may be denied, and --reduce-in; layouts of several GPUs have both too.
 void add_megatron_flags(CLI::App& command, StackFlags& flags, const std::string& group);
 /// --ep, which layouts of several GPUs have as well.

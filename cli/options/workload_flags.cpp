@@ -72,7 +72,8 @@ void add_workload_flags(CLI::App& command, WorkloadFlags& flags) {
   const std::string group = "Workload";
   command
       .add_option("--workload", flags.workload,
-                  "what to do with the model, beside training it: inference, dpo, ppo, diffusion, evoformer (docs/workloads.md)")
+                  "what to do with the model, beside training it on texts: inference, dpo, kto, ppo, diffusion, evoformer (docs/workloads.md); dpo and kto "
+                  "also as TRL trains them, with --stack pytorch or deepspeed")
       ->group(group);
   add_inference_flags(command, flags, group);
   command.add_option("--image", flags.image, "pixels of an image's height and width (diffusion: 512, of dit 256; nets and vision "

@@ -36,6 +36,7 @@ constexpr std::array kChoices{
     Choice{"modules", "whose layers another stack runs"},
     Choice{"recompute", "of another stack, or of a layout of several GPUs: none, selective, full"},
     Choice{"zero", "what GPUs share out: 1 states, 2 and gradients, 3 and parameters"},
+    Choice{"workload", "of pytorch and deepspeed: dpo, kto"},
     Choice{"offload", "of another stack: optimizer:cpu, params:ssd, …"},
     Choice{"network", "between nodes: 25GB/s a GPU, 8x200Gb/s a node"},
     Choice{"tp", "GPUs that share each layer"},

@@ -184,6 +184,7 @@ void ChoiceForm::make_training_card() {
 void ChoiceForm::make_program_card() {
   stack_ = list_of({"plimsoll", "pytorch", "deepspeed", "colossalai", "megatron", "llm.c"});
   modules_ = list_of({"", "huggingface", "nanogpt", "mosaic", "litgpt", "torchtune", "megatron", "torchvision", "timm"});
+  preferences_ = list_of({"", "dpo", "kto"});
   recompute_ = list_of({"", "none", "selective", "full"});
   zero_ = list_of({"", "0", "1", "2", "3"});
   offload_ = list_of({"", "optimizer:cpu", "params:cpu", "params:cpu,optimizer:cpu", "optimizer:ssd", "params:ssd,optimizer:ssd",
@@ -196,6 +197,7 @@ void ChoiceForm::make_program_card() {
   compile_ = new QCheckBox(QStringLiteral("torch.compile"));
   program_card_->add(to_say("Trained by"), stack_);
   program_card_->add(to_say("Layers of"), modules_);
+  program_card_->add(to_say("Learns from"), preferences_);
   program_card_->add(to_say("Layout"), layout_);
   program_card_->add(to_say("Recompute"), recompute_);
   program_card_->add(to_say("ZeRO"), zero_);
@@ -218,6 +220,7 @@ void ChoiceForm::make_program_card() {
 void ChoiceForm::connect_program_card() {
   bind_list(stack_, &Choices::stack, "stack");
   bind_list(modules_, &Choices::modules, "modules");
+  bind_list(preferences_, &Choices::preferences, "preferences");
   bind_list(recompute_, &Choices::recompute, "recompute");
   bind_list(zero_, &Choices::zero, "zero");
   bind_list(offload_, &Choices::offload, "offload");
@@ -238,6 +241,7 @@ void ChoiceForm::show_program(const Choices& choices) {
   const bool other = choices.stack != QLatin1String("plimsoll"), layouts = !other && asks_program(choices);
   const bool megatron = choices.stack == QLatin1String("megatron"), open = layouts && choices.layout.isEmpty();
   program_card_->set_row_visible(modules_, other);
+  program_card_->set_row_visible(preferences_, may_prefer(choices));
   compile_->setVisible(other);
   program_card_->set_row_visible(offload_, other && !megatron);
   program_card_->set_row_visible(layout_, layouts);
@@ -313,6 +317,7 @@ void ChoiceForm::show_choices(const Choices& choices) {
   tokens_->setText(choices.tokens > 0 ? short_count(choices.tokens) : QString());
   pick(stack_, choices.stack);
   pick(modules_, choices.modules);
+  pick(preferences_, choices.preferences);
   compile_->setChecked(choices.compile);
   pick(recompute_, choices.recompute);
   pick(zero_, choices.zero);
@@ -340,6 +345,9 @@ void ChoiceForm::fill_lists() {
     pcie_->setItemText(i, pcie_->itemData(i).toString().replace('x', QStringLiteral(".0 × ")));
   strategy_->setItemText(0, say("the fastest that fits"));
   modules_->setItemText(0, say("what it is usually trained with"));
+  preferences_->setItemText(0, say("texts"));
+  preferences_->setItemText(1, say("pairs of answers (DPO)"));
+  preferences_->setItemText(2, say("rated answers (KTO)"));
   recompute_->setItemText(1, say("none"));
   recompute_->setItemText(2, say("selective"));
   recompute_->setItemText(3, say("every block"));

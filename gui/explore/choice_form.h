@@ -76,6 +76,7 @@ class ChoiceForm final : public QWidget {
   QComboBox* recompute_;
   QComboBox* zero_;
   QComboBox* offload_;
+  QComboBox* preferences_;
   StepField* tensor_ranks_;
   StepField* stages_;
   StepField* global_batch_;

@@ -49,6 +49,7 @@ Result<void> take(Choices& choices, const QString& option, const QString& value)
   if (option == "lora") return take_whole(option, value, choices.lora_rank);
   if (option == "stack") return choices.stack = value, Result<void>{};
   if (option == "modules") return choices.modules = value, Result<void>{};
+  if (option == "workload") return choices.preferences = value, Result<void>{};
   if (option == "recompute") return choices.recompute = value, Result<void>{};
   if (option == "zero") return choices.zero = value, Result<void>{};
   if (option == "offload") return choices.offload = value, Result<void>{};
@@ -73,6 +74,11 @@ Result<Choices> with_options(Choices choices, const QHash<QString, QString>& opt
 
 bool asks_program(const Choices& choices) {
   return choices.stack != QLatin1String("plimsoll") || (choices.gpus > 1 && choices.gpu != QLatin1String("this"));
+}
+
+bool may_prefer(const Choices& choices) {
+  const bool trl = choices.stack == QLatin1String("pytorch") || choices.stack == QLatin1String("deepspeed");
+  return trl && (choices.modules.isEmpty() || choices.modules == QLatin1String("huggingface"));
 }
 
 Choices under_pytorch(Choices choices) {
@@ -128,6 +134,7 @@ void say_layout(const Choices& c, Options& options) {
 void say_stack(const Choices& c, Options& options) {
   options.text("--stack", c.stack);
   options.text("--modules", c.modules);
+  if (may_prefer(c)) options.text("--workload", c.preferences);
   options.flag("--compile", c.compile);
   options.text("--recompute", c.recompute);
   options.text("--zero", c.zero);

@@ -34,6 +34,7 @@ struct Choices {
   double tokens = 0;          ///< of the whole training; 0: not said
   QString stack = QStringLiteral("plimsoll");  ///< the program that trains
   QString modules;            ///< whose layers another stack runs; empty: the usual ones
+  QString preferences;        ///< what is learned from under TRL: "dpo", "kto"; empty: texts
   bool compile = false;       ///< torch.compile
   QString recompute;          ///< of another stack or a layout: none, selective, full; empty: none, or open
   QString zero;               ///< "0" … "3"; empty: 0, or open
@@ -49,6 +50,9 @@ struct Choices {
 
 /// Whether the plimsoll program is asked: it answers for other programs' rules and for layouts of several GPUs.
 bool asks_program(const Choices& choices);
+
+/// Whether that program can learn from preferences, as TRL's trainers do.
+bool may_prefer(const Choices& choices);
 
 /// The same, trained by PyTorch.
 Choices under_pytorch(Choices choices);

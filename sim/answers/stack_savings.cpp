@@ -13,6 +13,7 @@ namespace {
 
 constexpr const char* kRecompute = "--recompute full";
 constexpr const char* kFusedHead = "--fused-head";
+constexpr const char* kPrecomputed = "--reference precomputed";
 
 /// Weights and states on the device, of which neither a smaller batch nor recomputation takes any.
 Bytes states_of(const FitAnswer& answer) {
@@ -55,9 +56,18 @@ std::optional<Question> with_fused_head(Question question) {
   return check_fused_head(question.spec, setup) ? std::optional(std::move(question)) : std::nullopt;
 }
 
-/// Plans of ours have one GPU, and adapters of LoRA alone.
+/// Without the frozen copy of the model, whose log-probabilities were computed before training.
+std::optional<Question> without_copy(Question question) {
+  PreferenceSetup& preference = question.stack->preference;
+  if (!preference.exists() || reference_of(preference, question.recipe.adapter.exists()) != ReferencePass::kCopy) return std::nullopt;
+  preference.reference = ReferencePass::kPrecomputed;
+  return question;
+}
+
+/// Plans of ours have one GPU, adapters of LoRA alone, and learn from texts.
 bool could_be_ours(const Question& question) {
   const StackSetup& setup = *question.stack;
+  if (setup.preference.exists()) return false;
   const bool alone = setup.data_ranks == 1 && setup.tensor_ranks == 1 && setup.stages == 1 && setup.context_ranks == 1;
   const bool lora = !question.recipe.adapter.exists() || setup.adapter.method == AdapterMethod::kLora;
   return alone && lora && !question.platform.spaces.empty();
@@ -113,6 +123,7 @@ std::vector<ChangeAnswer> stack_savings(const Question& question, const FitAnswe
   const bool room = states_of(answer) < room_of(answer), quick = room && !is_large_mixture(question.spec);
   const auto fused = quick ? with_fused_head(question) : std::nullopt;
   const auto both = quick && kept ? with_fused_head(*kept) : std::nullopt;
+  if (const auto alone = without_copy(question)) add(if_it_fits(*alone, kPrecomputed));
   if (kept && room) add(if_it_fits(*kept, kRecompute));
   if (fused) add(if_it_fits(*fused, kFusedHead));
   if (both && changes.empty()) add(if_it_fits(*both, fmt::format("{} {}", kRecompute, kFusedHead)));

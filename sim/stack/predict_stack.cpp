@@ -6,6 +6,7 @@
 
 #include "sim/stack/check_fp8.h"
 #include "sim/stack/check_kernels.h"
+#include "sim/stack/check_preference.h"
 #include "sim/stack/device_room.h"
 #include "sim/stack/kernel_rates.h"
 #include "sim/stack/llmc/llmc_arenas.h"
@@ -305,6 +306,7 @@ Result<StackPrediction> predict_stack(const ModelSpec& spec, const Recipe& recip
   note_attention(*prediction, setup, gpu, *run);
   note_window(*prediction, spec, recipe, setup, module_rules(spec, recipe, setup, gpu));
   note_projection(*prediction, setup.optimizer_form);
+  for (std::string& taken : preference_assumptions(recipe, setup)) prediction->assumptions.push_back(std::move(taken));
   if (setup.liger) prediction->assumptions.emplace_back(liger_assumption());
   if (setup.modules == ModuleStyle::kUnsloth) prediction->assumptions.emplace_back(unsloth_assumption());
   if (shares_sequence(setup)) prediction->assumptions.emplace_back(sequence_ranks_assumption(setup));

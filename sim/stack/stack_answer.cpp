@@ -56,7 +56,7 @@ void add_times(FitAnswer& answer, const Recipe& recipe, const StackSetup& setup,
   if (time.step <= 0) return;
   const double samples = static_cast<double>(recipe.micro_batch * recipe.accumulate * setup.data_ranks);
   answer.samples_per_second = samples / time.step;
-  answer.tokens_per_second = answer.samples_per_second * static_cast<double>(recipe.sequence);
+  answer.tokens_per_second = answer.samples_per_second * static_cast<double>(recipe.sequence * setup.preference.sequences());
   answer.model_tflops_per_gpu = time.model_flops / time.step * 1e-12;
   answer.hardware_tflops_per_gpu = time.hardware_flops / time.step * 1e-12;
   for (const StackLoad& load : time.loads)

@@ -8,6 +8,7 @@
 #include "sim/stack/check_adapters.h"
 #include "sim/stack/check_fp8.h"
 #include "sim/stack/check_kernels.h"
+#include "sim/stack/check_preference.h"
 #include "sim/stack/megatron/megatron_steps.h"
 #include "sim/stack/replay_log.h"
 #include "sim/stack/sequence_ranks.h"
@@ -150,6 +151,7 @@ Result<StackRun> run_as_stated(const ModelSpec& spec, const Recipe& recipe, cons
   if (const auto known = check_unsloth(spec, recipe, setup); !known) return fail(known.error());
   if (const auto known = check_liger(spec, setup); !known) return fail(known.error());
   if (const auto known = check_packing(spec, setup); !known) return fail(known.error());
+  if (const auto known = check_preference(spec, recipe, setup); !known) return fail(known.error());
   if (const auto known = check_fused_head(spec, setup); !known) return fail(known.error());
   if (const auto known = check_sequence_ranks(spec, recipe, setup); !known) return fail(known.error());
   if (const auto known = check_tensor_ranks(spec, recipe, setup); !known) return fail(known.error());
@@ -159,6 +161,7 @@ Result<StackRun> run_as_stated(const ModelSpec& spec, const Recipe& recipe, cons
   if (!cuts_layers(setup)) {
     Recipe own = recipe;
     if (shares_sequence(setup)) own.sequence = recipe.sequence / setup.context_ranks;
+    own.micro_batch *= setup.preference.sequences();
     run.marks = run_training_steps(*run.tape, spec, own, setup, module_rules(spec, recipe, setup, gpu));
   } else {
     if (const auto cuts = check_megatron(spec, recipe, setup); !cuts) return fail(cuts.error());

@@ -11,6 +11,7 @@
 #include "sim/stack/adapter_setup.h"
 #include "sim/stack/fp8_setup.h"
 #include "sim/stack/optimizer_form.h"
+#include "sim/stack/preference_setup.h"
 #include "sim/stack/sequence_lengths.h"
 #include "sim/stack/tape/map_encoding.h"
 
@@ -136,7 +137,8 @@ struct StackSetup {
   std::optional<bool> recomputation_stops_early;
   std::int64_t predicted_positions = 0;  ///< of a sequence, the masked ones, which alone meet BERT's head; 0: all
   bool liger = false;           ///< Liger's kernels stand in transformers' modules: norms, rotation, gated products, the head with its loss
-  bool fused_head = false;      ///< head and loss at once, logits tile by tile, as TRL patches transformers' models (1.16: its SFT trainer's way)
+  bool fused_head = false;      ///< head and loss at once, logits tile by tile, as TRL patches transformers' models (1.16: its trainers' way)
+  PreferenceSetup preference;   ///< what the model learns from, where it is not texts
   bool tiled_mlp = false;       ///< feed-forward layers run tile by tile, each checkpointed (ALST)
   std::int64_t loss_chunks = 1;  ///< parts of the batch whose logits meet the loss one after another
   bool half_logits = false;     ///< the loss meets logits as products make them: a loop that computes it itself, not transformers' forward

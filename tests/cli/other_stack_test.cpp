@@ -125,6 +125,10 @@ TEST_CASE("options of one stack's layers and loops are refused beside another, n
   refused({"--stack", "pytorch", "--lengths", "64..1024", "--packing", "--attention", "eager"}, "FlashAttention 2 alone");
   refused({"--stack", "pytorch", "--modules", "nanogpt", "--fused-head"}, "TRL's fused head");
   refused({"--stack", "pytorch", "--fused-head", "--loss-chunks", "2"}, "chunks of the loss");
+  refused({"--stack", "pytorch", "--reference", "copy"}, "--workload dpo or kto");
+  refused({"--stack", "pytorch", "--workload", "dpo", "--reference", "adapters-off"}, "no adapters");
+  refused({"--stack", "megatron", "--workload", "kto"}, "as TRL trains it");
+  refused({"--stack", "pytorch", "--workload", "ppo"}, "--workload ppo");
   refused({"--stack", "megatron", "--logits", "held"}, "--logits");
   refused({"--stack", "pytorch", "--loss-chunks", "2", "--logits", "freed"}, "--logits");
   refused({"--stack", "llm.c", "--fp8", "delayed"}, "--fp8");

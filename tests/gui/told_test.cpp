@@ -84,6 +84,10 @@ TEST_CASE("choices become the options of fit, and those that are as usual are le
   CHECK(asks_program(c));
   CHECK(fit_options(c) == QStringList{"gpt2", "--on", "RTX 3090", "--ram", "16GiB", "--optimizer", "adamw", "--stack",
                                       "deepspeed", "--zero", "2", "--offload", "optimizer:cpu", "--batch", "4"});
+  c.preferences = "dpo";
+  CHECK(fit_options(c).join(' ').contains("--stack deepspeed --workload dpo --zero 2"));
+  c.stack = "megatron";  // learns from texts alone: the field is not there
+  CHECK_FALSE(fit_options(c).contains("--workload"));
   c = {};
   c.model = "gpt2-xl";
   c.gpu = "A100 80GB SXM4";

@@ -14,8 +14,15 @@ namespace {
 constexpr std::array<TensorKind, kHoldings> kKinds{TensorKind::kParameter, TensorKind::kGradient, TensorKind::kFirstMoment,
                                                    TensorKind::kActivation, TensorKind::kWorkspace};
 
-/// Markers of streams beside the compute stream stand in the queue of collectives.
-QueueId queue_of_stream(std::uint8_t stream) { return queue_of(stream == 0 ? StepLane::kCompute : StepLane::kCollectives); }
+/// Markers of streams, each of which has blocks of its own, stand in these queues: what is gathered, and what is reduced.
+constexpr std::array<StepLane, 3> kStreamLanes{StepLane::kCompute, StepLane::kCollectives, StepLane::kCopies};
+
+QueueId queue_of_stream(std::uint8_t stream) { return queue_of(kStreamLanes.at(stream)); }
+
+std::uint8_t stream_of(QueueId queue) {
+  const auto found = std::find_if(kStreamLanes.begin(), kStreamLanes.end(), [&](StepLane lane) { return queue_of(lane) == queue; });
+  return found == kStreamLanes.end() ? 1 : static_cast<std::uint8_t>(found - kStreamLanes.begin());
+}
 
 tl::unexpected<Error> defect(std::string_view body, std::size_t id, std::string what) {
   return fail({.kind = ErrorKind::kDefect, .what = std::move(what), .where = fmt::format("body {}, instruction {}", body, id),
@@ -72,9 +79,8 @@ class AllocationReader {
   }
 
   void note(std::uint32_t buffer, StorageChange change, const Instruction& instruction) {
-    const std::uint8_t stream = instruction.queue == queue_of(StepLane::kCompute) ? 0 : 1;
     log->at(buffer);
-    log->note({.storage = storage_of_[buffer], .change = change, .holding = holding_of(plan_.buffers[buffer].category), .stream = stream,
+    log->note({.storage = storage_of_[buffer], .change = change, .holding = holding_of(plan_.buffers[buffer].category), .stream = stream_of(instruction.queue),
                .bytes = plan_.buffers[buffer].bytes});
   }
 

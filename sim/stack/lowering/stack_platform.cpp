@@ -53,6 +53,7 @@ std::string stack_words(const StackSetup& setup) {
   std::string words(to_text(setup.stack));
   const std::int64_t ranks = setup.data_ranks;
   if (ranks > 1) words += fmt::format(", {}{}", ranks, kRanks);
+  if (setup.preference.exists()) words += fmt::format(", {}", to_text(setup.preference.method));
   if (setup.expandable_segments) words += fmt::format(", {}", kExpandable);
   return words;
 }
@@ -63,6 +64,9 @@ Result<StackSetup> read_stack_words(std::string_view words) {
   if (!stack) return fail(stack.error());
   setup.stack = *stack;
   setup.expandable_segments = words.ends_with(kExpandable);
+  for (const PreferenceMethod method : {PreferenceMethod::kDpo, PreferenceMethod::kKto}) {
+    if (words.find(fmt::format(", {}", to_text(method))) != std::string_view::npos) setup.preference.method = method;
+  }
   const auto comma = words.find(", ");
   if (comma == std::string_view::npos || words.find(kRanks) == std::string_view::npos) return setup;
   const std::string_view number = words.substr(comma + 2);

@@ -62,7 +62,7 @@ bool has(const AdapterSpec& adapter, AdapterTarget target) {
 }  // namespace
 
 Parameter* DenseMaker::parameter(const std::string& name, Shape shape) const {
-  return &tape.parameter(name, std::move(shape), dtype, !adapter.exists());
+  return &tape.parameter(prefix + name, std::move(shape), dtype, !adapter.exists() && prefix.empty());
 }
 
 Parameter* DenseMaker::parameter_or_copy(const std::string& name, Shape shape, bool copied) const {

@@ -34,6 +34,7 @@ struct DenseMaker {
   bool plain_scales = false;     ///< as in the setup
   bool older_bitsandbytes = false;  ///< as in the setup
   bool fp8 = false;              ///< products of `make`'s layers are in 8 bits, adapters' not
+  std::string prefix = {};       ///< of a frozen copy's parameters; empty: they are the model's own
 
   /// A layer of `inputs` → `outputs`; with an adapter where `target` is one of the adapter's.
   [[nodiscard]] DenseLayer make(const std::string& name, std::int64_t inputs, std::int64_t outputs, bool bias, AdapterTarget target) const;

@@ -26,9 +26,9 @@ ModelSpec as_written(ModelSpec spec, const StackSetup& setup) {
 }  // namespace
 
 Transformer::Transformer(Tape& tape, const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup,
-                         const ModuleRules& rules, DType weights)
+                         const ModuleRules& rules, DType weights, std::string prefix)
     : tape_(tape), spec_(as_written(spec, setup)), recipe_(recipe), setup_(setup), rules_(rules),
-      tensor_ranks_(shares_layers(setup) ? setup.tensor_ranks : 1) {
+      tensor_ranks_(shares_layers(setup) ? setup.tensor_ranks : 1), prefix_(std::move(prefix)) {
   DenseMaker make{.tape = tape,
                         .adapter = recipe.adapter,
                         .dtype = rules.prepared ? DType::kFp32 : weights,
@@ -37,7 +37,8 @@ Transformer::Transformer(Tape& tape, const ModelSpec& spec, const Recipe& recipe
                         .dropout = setup.adapter_dropout,
                         .kind = setup.adapter,
                         .plain_scales = setup.plain_scales,
-                        .older_bitsandbytes = setup.older_bitsandbytes};
+                        .older_bitsandbytes = setup.older_bitsandbytes,
+                        .prefix = prefix_};
   make.shared = make_shared_matrices(make);
   make_embeddings(make);
   for (std::int64_t i = 0; i < spec.layers; ++i) {
@@ -147,18 +148,19 @@ Tensor Transformer::asking(Tensor x) {
 }
 
 Tensor Transformer::run_block(std::size_t index, const Tensor& x, const BlockContext& context) {
-  tape_.at(fmt::format("block {}", index));
+  at(fmt::format("block {}", index));
+  const BlockWeights& weights = (bare_ ? bare_blocks_ : blocks_)[index];
   if (!spec_.slides_over(recipe_.sequence) || !spec_.has_window(static_cast<std::int64_t>(index)))
-    return transformer_block(tape_, x, blocks_[index], context);
+    return transformer_block(tape_, x, weights, context);
   BlockContext own = context;
   if (rules_.masks_window) own.mask = context.local_mask;
   const bool flash2 = setup_.modules == ModuleStyle::kHuggingFace && setup_.attention == AttentionKernel::kFlash;
   own.window = flash2 ? spec_.window : 0;
-  return transformer_block(tape_, x, blocks_[index], own);
+  return transformer_block(tape_, x, weights, own);
 }
 
 Tensor Transformer::stack_of_blocks(Tensor x, const BlockContext& context) {
-  if (setup_.recomputation == Recomputation::kNone) {
+  if (setup_.recomputation == Recomputation::kNone || !tape_.grad_enabled()) {
     for (std::size_t i = 0; i < blocks_.size(); ++i) x = run_block(i, x, context);
     return x;
   }
@@ -179,7 +181,7 @@ Tensor Transformer::stack_of_blocks(Tensor x, const BlockContext& context) {
 }
 
 Tensor Transformer::head(const Tensor& x, const BlockContext& context) {
-  tape_.at("head");
+  at("head");
   Tensor rows = !spec_.post_norm ? norm_layer(tape_, x, head_.final_norm, context) : x;
   if (spec_.head == HeadKind::kClass) {
     rows = narrow(tape_, rows, 1, 1);
@@ -198,13 +200,13 @@ Tensor Transformer::head(const Tensor& x, const BlockContext& context) {
 /// The logits of all chunks are made, then each meets the loss by itself; the loop holds all of them until the loss is there. What the
 /// losses keep stays until backward: all log-probabilities in fp32, or the logits as they are where a compiler writes the loss.
 Tensor Transformer::chunked_loss(const Tensor& x, const BlockContext& context) {
-  tape_.at("head");
+  at("head");
   Tensor rows = !spec_.post_norm ? norm_layer(tape_, x, head_.final_norm, context) : x;
   rows = view(tape_, rows, {rows.elements() / spec_.hidden, spec_.hidden});
   Tensors logits;
   for (const Tensor& part : split_rows(tape_, rows, setup_.loss_chunks)) logits.push_back(capped(tape_, linear(tape_, part, head_.output), spec_.logit_cap));
   rows = {};
-  tape_.at("loss");
+  at("loss");
   Tensor sum;
   for (const Tensor& chunk : logits) {
     const Tensor loss = rules_.compiled_loss ? compiled_cross_entropy(tape_, chunk)
@@ -216,17 +218,17 @@ Tensor Transformer::chunked_loss(const Tensor& x, const BlockContext& context) {
 
 /// The head and the loss at once: logits are never whole.
 Tensor Transformer::fused_loss(const Tensor& x, const BlockContext& context) {
-  tape_.at("head");
+  at("head");
   const Tensor rows = norm_layer(tape_, x, head_.final_norm, context);
   if (rules_.unsloth) return recomputed_linear_cross_entropy(tape_, rows, *head_.output.weight);
   return fused_linear_cross_entropy(tape_, rows, *head_.output.weight, rules_.adds_products);
 }
 
-/// The same tile by tile, of rows whose labels count: all of them.
+/// The same tile by tile, of rows whose labels count: all of them. The body's result has a name until the loss is there.
 Tensor Transformer::tiled_loss(const Tensor& x, const BlockContext& context) {
-  tape_.at("head");
-  Tensor rows = !spec_.post_norm ? norm_layer(tape_, x, head_.final_norm, context) : x;
-  rows = gather_rows(tape_, rows, rows.elements() / spec_.hidden);
+  at("head");
+  const Tensor whole = !spec_.post_norm ? norm_layer(tape_, x, head_.final_norm, context) : x;
+  const Tensor rows = gather_rows(tape_, whole, whole.elements() / spec_.hidden);
   return tiled_linear_cross_entropy(tape_, rows, *head_.output.weight);
 }
 
@@ -270,7 +272,7 @@ void Transformer::run_forward(Loss& result) {
     return;
   }
   result.logits = head(std::exchange(x, {}), context);
-  tape_.at("loss");
+  at("loss");
   if (rules_.compiled_loss) {
     result.loss = tensor_ranks_ > 1 ? compiled_divided_cross_entropy(tape_, result.logits, tensor_ranks_)
                                     : compiled_cross_entropy(tape_, result.logits, rules_.returns_logits);
@@ -291,7 +293,7 @@ StackModel::Loss Transformer::loss(std::optional<DType> autocast) {
   Loss result;
   tape_.phase(Phase::kForward);
   held_ = {};
-  tape_.at("embedding");
+  at("embedding");
   const Tensor batch = indices({recipe_.micro_batch, std::max<std::int64_t>(1, recipe_.sequence)});
   const Tensor labels = indices({recipe_.micro_batch, std::max<std::int64_t>(1, recipe_.sequence)});
   tape_.with_autocast(autocast, [&] {
@@ -299,6 +301,15 @@ StackModel::Loss Transformer::loss(std::optional<DType> autocast) {
     if (setup_.adapter.method == AdapterMethod::kAdalora) result.loss = with_orthogonality(tape_, result.loss);
   });
   return result;
+}
+
+void Transformer::score(std::optional<DType> autocast, bool without_adapters) {
+  if (without_adapters && bare_blocks_.empty()) {
+    for (const BlockWeights& block : blocks_) bare_blocks_.push_back(without_adapter(block));
+  }
+  bare_ = without_adapters;
+  tape_.without_grad([&] { loss(autocast); });
+  bare_ = false;
 }
 
 }  // namespace plimsoll

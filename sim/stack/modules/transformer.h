@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "core/model/model_spec.h"
@@ -14,10 +15,12 @@ namespace plimsoll {
 /// A decoder or encoder as a framework holds it: its parameters on a tape, and the forward pass of one micro-batch.
 class Transformer : public StackModel {
  public:
-  /// `weights`: the type of the parameters.
-  Transformer(Tape& tape, const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup, const ModuleRules& rules, DType weights);
+  /// `weights`: the type of the parameters; a frozen copy's names, and its places on the tape, begin with `prefix`.
+  Transformer(Tape& tape, const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup, const ModuleRules& rules, DType weights,
+              std::string prefix = {});
 
   Loss loss(std::optional<DType> autocast) override;
+  void score(std::optional<DType> autocast, bool without_adapters) override;
 
  private:
   struct Embeddings {
@@ -50,6 +53,7 @@ class Transformer : public StackModel {
   Tensor stack_of_blocks(Tensor x, const BlockContext& context);
   Tensor head(const Tensor& x, const BlockContext& context);
   void run_forward(Loss& result);
+  void at(const std::string& place) { tape_.at(prefix_ + place); }
   /// Of a sequence, the prompt before it among them.
   [[nodiscard]] std::int64_t tokens() const { return recipe_.sequence + setup_.adapter.virtual_tokens; }
   Tensor indices(Shape shape) { return tape_.empty(std::move(shape), kIndexType); }
@@ -68,7 +72,10 @@ class Transformer : public StackModel {
   const ModuleRules& rules_;
   Embeddings embeddings_;
   std::int64_t tensor_ranks_;  ///< that share layers
+  std::string prefix_;
   std::vector<BlockWeights> blocks_;
+  std::vector<BlockWeights> bare_blocks_;  ///< the same without their adapters, where a pass wants them so
+  bool bare_ = false;                      ///< whether it is such a pass
   Head head_;
   Parameter* prompt_ = nullptr;
   Tensors rotary_tables_;

@@ -79,6 +79,28 @@ BlockWeights make_block(const DenseMaker& make, const std::string& name, const M
 
 namespace {
 
+void take_adapters(std::vector<DenseLayer*> layers) {
+  for (DenseLayer* layer : layers) layer->adapter = {};
+}
+
+void take_adapters(FeedForwardWeights& feed) {
+  for (DenseLayer& layer : feed.in) layer.adapter = {};
+  feed.out.adapter = {};
+}
+
+}  // namespace
+
+BlockWeights without_adapter(BlockWeights block) {
+  for (DenseLayer& layer : block.qkv) layer.adapter = {};
+  take_adapters({&block.projection, &block.latent.query_down, &block.latent.query, &block.latent.down, &block.latent.key_value});
+  take_adapters(block.feed);
+  for (FeedForwardWeights& expert : block.mixture.experts) take_adapters(expert);
+  take_adapters(block.mixture.shared);
+  return block;
+}
+
+namespace {
+
 Tensor feed(Tape& tape, const Tensor& x, const BlockWeights& weights, const BlockContext& context) {
   const ExpertPass pass = [&](const Tensor& rows, const FeedForwardWeights& own) {
     return feed_forward_layer(tape, rows, own, context);

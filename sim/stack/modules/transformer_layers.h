@@ -65,6 +65,9 @@ struct AttentionHeads {
 
 BlockWeights make_block(const DenseMaker& make, const std::string& name, const ModelSpec& spec, const ModuleRules& rules, bool has_experts);
 
+/// The same parameters without the adapters beside them.
+BlockWeights without_adapter(BlockWeights block);
+
 /// What is the same for all blocks of a forward pass.
 struct BlockContext {
   const ModelSpec& spec;  ///< of what this rank computes

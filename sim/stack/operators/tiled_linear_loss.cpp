@@ -100,6 +100,7 @@ Tensors run_backward(Tape& tape, const TiledHead& head) {
   tape.again(false);
   Tensor own_x = as_own(tape, dx, head.x.dtype);
   Tensor own_weight = dweight ? as_own(tape, dweight, head.weight.dtype) : Tensor{};
+  own_weight.is_view = true;
   return {std::move(own_x), std::move(own_weight)};
 }
 

@@ -39,7 +39,7 @@ struct Tensor {
   std::shared_ptr<Node> maker;       ///< of what autograd recorded; nothing for leaves and what needs no gradient
   std::size_t output = 0;            ///< of its maker
   Parameter* parameter = nullptr;    ///< a trained leaf
-  bool is_view = false;              ///< of a tensor that lives as long: nothing is added to it in place
+  bool is_view = false;              ///< of a tensor that lives as long, or one that Python made in a backward pass: nothing is added to it in place
 
   [[nodiscard]] explicit operator bool() const { return storage != nullptr; }
   [[nodiscard]] bool needs_gradient() const;

@@ -64,6 +64,16 @@ TEST_CASE("where neither is enough two or all are tried together") {
   CHECK_THAT(first(16, true), Catch::StartsWith("--recompute full --batch "));
 }
 
+// 1.24 B parameters of 16 bytes are 18.4 GiB, and a frozen copy in fp32 4.6 more of 23.2.
+TEST_CASE("a copy of the model to hold preferences against is what can be left out first") {
+  Question question = under_pytorch("llama-3.2-1b", 1);
+  *question.stack = {.stack = Stack::kPytorch, .modules = ModuleStyle::kHuggingFace, .recomputation = Recomputation::kFull, .fused_head = true};
+  question.stack->preference.method = PreferenceMethod::kDpo;
+  const FitAnswer answer = told(question);
+  REQUIRE_FALSE(answer.fits);
+  CHECK(words_of(answer) == std::vector<std::string>{"--reference precomputed"});
+}
+
 // Weights, gradients and states of 8.03 B parameters take 16 bytes each: 120 GiB, whatever is recomputed.
 TEST_CASE("where states alone are too many only a plan of ours is left, if memory around the GPU holds them") {
   CHECK(words_of(told(under_pytorch("llama3-8b", 1))).empty());

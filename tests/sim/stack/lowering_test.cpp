@@ -41,6 +41,7 @@ std::vector<StackSetup> some_setups() {
   return {{.stack = Stack::kPytorch},
           {.stack = Stack::kPytorch, .recomputation = Recomputation::kFull, .expandable_segments = true},
           {.stack = Stack::kPytorch, .data_ranks = 4, .zero = 3},
+          {.stack = Stack::kPytorch, .data_ranks = 2, .zero = 3, .expandable_segments = true, .fused_head = true, .preference = {.method = PreferenceMethod::kDpo}},
           {.stack = Stack::kDeepspeed, .zero = 2, .optimizer = Home::kHost},
           {.stack = Stack::kDeepspeed, .data_ranks = 2, .zero = 3, .parameters = Home::kDrive, .optimizer = Home::kDrive},
           {.stack = Stack::kColossalai, .parameters = Home::kHost, .optimizer = Home::kHost},
@@ -75,6 +76,8 @@ TEST_CASE("A lowered program needs and takes what its stack's prediction says") 
     CHECK(gpu.peak_process == direct->peak.process);
     CHECK(replayed->step_seconds == Approx(direct->time.step).epsilon(1e-9));
     CHECK(replayed->phases.optimizer_seconds == Approx(direct->time.optimizer).epsilon(1e-9));
+    const auto sequences = static_cast<double>(2 * 2 * setup.data_ranks * setup.preference.sequences());
+    CHECK(replayed->tokens_per_second == Approx(sequences * 128 / direct->time.step).epsilon(1e-9));
     CHECK(replayed->phases.exposed_transfer_seconds == Approx(direct->time.exposed_transfer).margin(1e-12));
     CHECK(replayed->model_tflops_per_gpu == Approx(direct->time.model_flops / direct->time.step * 1e-12).epsilon(1e-6));
   }
