@@ -110,6 +110,7 @@ struct StackSetup {
   bool overlaps_communication = true;        ///< DeepSpeed's overlap_comm: a second bucket fills while one is sent; of
                                              ///< Megatron, tensor ranks send beside a backward pass's products
   bool deterministic = false;       ///< CUBLAS_WORKSPACE_CONFIG=:4096:8
+  bool fused_rotation = true;       ///< Megatron-LM's rotary positions in one kernel (--no-rope-fusion: product by product)
   bool transformer_engine = true;   ///< Megatron-LM's layers are Transformer Engine's; otherwise its own
   /// Whether the forward pass of what lies in two bytes (what FSDP gathers, or all of it) is an autocast region: norms, powers and softmax
   /// in fp32. Nothing: as the modules' usual loops (see autocasts).

@@ -13,7 +13,7 @@ namespace {
 constexpr std::string_view kKeys[] = {
     "family", "note", "stack", "modules", "compile", "compile_loss", "attention", "recomputation", "every", "loop",
     "projection", "state_bits", "paged_states", "dropout", "zero", "data_ranks", "independent", "tensor_ranks",
-    "stages", "expert_ranks", "expert_tensor_ranks", "gathers_tokens", "wide_gates", "adds_in_order", "optimizer_instances", "chunk_layers", "told_stage", "deterministic", "engine", "context_ranks", "sequence_parallel",
+    "stages", "expert_ranks", "expert_tensor_ranks", "gathers_tokens", "wide_gates", "adds_in_order", "optimizer_instances", "chunk_layers", "told_stage", "deterministic", "engine", "rope_fusion", "context_ranks", "sequence_parallel",
     "parameters", "gradients", "optimizer_home", "activations", "expandable", "channels_last", "os", "desktop", "clip",
     "less", "loss_chunks", "update_in_backward", "keeps_gradients", "delayed_update", "eager_modules", "reduce_bucket",
     "overlap", "autocasts", "whole_gradients", "grouped_experts", "half_weights", "legacy_kernels", "older_cublas",
@@ -23,7 +23,8 @@ constexpr std::string_view kKeys[] = {
     "keeps_wide", "optimizer", "accumulate", "micro_batch", "global_batch", "sequence", "true_sequence", "lora_rank",
     "lora_targets", "base_bits", "kbit_preparation", "plain_scales", "older_bitsandbytes", "lora_dropout",
     "adapter_method", "train_also", "virtual_tokens", "gpu", "gpus", "node_gpus", "network", "model", "layers",
-    "hidden", "experts", "experts_per_token", "expert_ffn", "gating", "expert_capacity", "router_loss", "heads", "kv_heads", "ffn", "vocab", "positions", "bias", "tied", "classes", "image", "measure", "unit",
+    "hidden", "experts", "experts_per_token", "expert_ffn", "gating", "expert_capacity", "router_loss", "heads", "kv_heads", "ffn", "vocab", "positions", "bias", "tied", "position", "activation", "norm", "qk_norm",
+    "classes", "image", "measure", "unit",
     "rate", "samples", "summed", "flops", "peak_tflops", "params", "held_before", "kept_from", "dram", "drive_read",
     "drive_write", "drives", "drive_uplink", "cores", "host_memory", "device_memory", "placement", "strategy",
     "batch_is"};

@@ -47,6 +47,9 @@ ModelSpec shaped(RowFacts& facts, std::string_view family) {
   }
   const auto positions = facts.fact("positions").empty() ? facts.whole("seq", "sequence") : facts.whole_fact("positions");
   if (positions) words += fmt::format(",positions={}", *positions);
+  for (const std::string_view feature : {"position", "activation", "norm", "qk_norm"}) {
+    if (!facts.fact(feature).empty()) words += fmt::format(",{}={}", feature, facts.fact(feature));
+  }
   if (!facts.fact("tied").empty()) words += fmt::format(",tied={}", facts.fact("tied"));
   if (facts.is_refused()) return {};
   const auto spec = parse_shape_words(words);

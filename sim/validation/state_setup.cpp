@@ -87,6 +87,7 @@ void take_flags(RowFacts& facts, StackSetup& setup) {
   if (facts.is_true("lets_logits_go")) setup.holds_logits = false;
   setup.overlaps_communication = facts.fact("overlap") != "false";
   setup.transformer_engine = facts.fact("engine") != "false";
+  setup.fused_rotation = facts.fact("rope_fusion") != "false";
   setup.older_sdpa = facts.fact("older_sdpa") != "false";  // published figures are of software before 2.11 unless a rule says so
 }
 

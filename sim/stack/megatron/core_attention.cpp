@@ -1,4 +1,6 @@
-#include "sim/stack/megatron/megatron_layers.h"
+#include <utility>
+
+#include "sim/stack/megatron/attention_heads.h"
 
 namespace plimsoll {
 namespace {
@@ -18,83 +20,123 @@ Scores scores_of(const ModelSpec& spec, const MegatronCut& cut) {
           .causal = spec.causal};
 }
 
-Tensor joined_gradient(Tape& tape, const Tensor& qkv) {
-  tape.stream(2 * traffic(qkv), qkv.dtype);
-  return tape.empty(qkv.shape, qkv.dtype);
+/// Gradients of what attention read, from those of queries, keys and values: one tensor where all lies side by side.
+Tensors input_gradients(Tape& tape, const AttentionHeads& read, Tensors apart) {
+  if (read.are_apart()) return apart;
+  tape.stream(2 * traffic(read.queries), read.queries.dtype);
+  return only(tape.empty(read.queries.shape, read.queries.dtype));
 }
 
-Tensor unfused(Tape& tape, const Tensor& qkv, const Shape& result, const Scores& scores, const MegatronCut& cut) {
+std::int64_t bytes_of(const AttentionHeads& heads) {
+  const std::int64_t others = heads.are_apart() ? heads.keys.bytes().count + heads.values.bytes().count : 0;
+  return heads.queries.bytes().count + others;
+}
+
+/// Where a kernel writes the gradients of what it read.
+Tensors gradients_like(Tape& tape, const AttentionHeads& read) {
+  Tensors made;
+  for (const Tensor* part : {&read.queries, &read.keys, &read.values}) {
+    if (!part->shape.empty()) made.push_back(tape.empty(part->shape, part->dtype));
+  }
+  return made;
+}
+
+/// What the kernel reads, and saves.
+AttentionHeads saved_of(Tape& tape, const AttentionHeads& heads, const MegatronCut& cut) {
+  if (!heads.are_apart() || !cut.copies_attention) return detached(heads);
+  const auto batch_first = [&](const Tensor& x) {
+    tape.stream(2 * traffic(x), x.dtype);
+    return tape.empty(x.shape, x.dtype);
+  };
+  return {.queries = batch_first(heads.queries), .keys = batch_first(heads.keys), .values = batch_first(heads.values)};
+}
+
+/// Sizes of what is read, without memory.
+AttentionHeads shapes_of(AttentionHeads heads) {
+  for (Tensor* part : {&heads.queries, &heads.keys, &heads.values}) *part = {.storage = nullptr, .shape = part->shape, .dtype = part->dtype};
+  return heads;
+}
+
+Tensor unfused(Tape& tape, const AttentionHeads& heads, const Shape& result, const Scores& scores, const MegatronCut& cut) {
+  const DType type = heads.queries.dtype;
+  const AttentionHeads saved = of_every_head(tape, heads);
   // The product is added to a buffer that is not read, and a local of the module holds its result until it returns.
-  Tensor added_to = tape.empty(scores.shape(), qkv.dtype);
-  const Tensor raw = tape.empty(scores.shape(), qkv.dtype);
-  tape.product(scores.batch, scores.rows, scores.keys, scores.width, qkv.dtype);
+  Tensor added_to = tape.empty(scores.shape(), type);
+  const Tensor raw = tape.empty(scores.shape(), type);
+  tape.product(scores.batch, scores.rows, scores.keys, scores.width, type);
   added_to = {};
-  const Tensor shares = tape.empty(scores.shape(), qkv.dtype);
+  const Tensor shares = tape.empty(scores.shape(), type);
   const double bytes = traffic(shares);
-  tape.stream(2 * bytes, qkv.dtype);
+  tape.stream(2 * bytes, type);
   const Tensor mask = cut.dropout > 0 ? tape.empty(scores.shape(), kMaskType) : Tensor{};
-  const Tensor dropped = mask ? tape.empty(scores.shape(), qkv.dtype) : shares;
-  if (mask) tape.stream(2.5 * bytes, qkv.dtype);
-  Tensor by_head = tape.empty(result, qkv.dtype);
-  tape.product(scores.batch, scores.rows, scores.width, scores.keys, qkv.dtype);
-  Tensor out = tape.empty(result, qkv.dtype);
+  const Tensor dropped = mask ? tape.empty(scores.shape(), type) : shares;
+  if (mask) tape.stream(2.5 * bytes, type);
+  Tensor by_head = tape.empty(result, type);
+  tape.product(scores.batch, scores.rows, scores.width, scores.keys, type);
+  Tensor out = tape.empty(result, type);
   by_head = {};
-  return tape.record(std::move(out), {&qkv}, [=, saved = qkv.detached(), kept = Tensors{shares.detached(), dropped.detached()}](Tape& t,
-                                                                                                                    Tensors gradients) {
-    const Tensor values = t.empty(gradients[0].shape, saved.dtype);
-    Tensor spread = t.empty(scores.shape(), saved.dtype);
-    t.product(scores.batch, scores.rows, scores.keys, scores.width, saved.dtype);
-    t.turned_product(scores.batch, scores.keys, scores.width, scores.rows, saved.dtype);
-    if (mask) spread = t.empty(scores.shape(), saved.dtype);
-    t.stream(4 * bytes, saved.dtype);
-    const Tensor queries = t.empty(gradients[0].shape, saved.dtype);
-    const Tensor keys = t.empty(gradients[0].shape, saved.dtype);
-    t.product(scores.batch, scores.rows, scores.width, scores.keys, saved.dtype);
-    t.turned_product(scores.batch, scores.keys, scores.width, scores.rows, saved.dtype);
+  return tape.record(std::move(out), {&heads.queries, &heads.keys, &heads.values},
+                     [=, read = shapes_of(heads), kept = Tensors{shares.detached(), dropped.detached()}, saved = saved](Tape& t, Tensors gradients) {
+    Tensor values = t.empty(gradients[0].shape, type);
+    Tensor spread = t.empty(scores.shape(), type);
+    t.product(scores.batch, scores.rows, scores.keys, scores.width, type);
+    t.turned_product(scores.batch, scores.keys, scores.width, scores.rows, type);
+    if (mask) spread = t.empty(scores.shape(), type);
+    t.stream(4 * bytes, type);
+    Tensor queries = t.empty(gradients[0].shape, type);
+    Tensor keys = t.empty(gradients[0].shape, type);
+    t.product(scores.batch, scores.rows, scores.width, scores.keys, type);
+    t.turned_product(scores.batch, scores.keys, scores.width, scores.rows, type);
     spread = {};
-    Tensors results;
-    results.push_back(joined_gradient(t, saved));
-    return results;
+    keys = summed_over_heads(t, std::move(keys), read.keys);
+    values = summed_over_heads(t, std::move(values), read.values);
+    return input_gradients(t, read, {std::move(queries), std::move(keys), std::move(values)});
   });
 }
 
-Tensor fused(Tape& tape, const Tensor& qkv, const Shape& result, const Scores& scores, const MegatronCut& cut) {
-  const Tensor inner = tape.empty(result, qkv.dtype);
+Tensor fused(Tape& tape, const AttentionHeads& heads, const Shape& result, const Scores& scores, const MegatronCut& cut) {
+  const DType type = heads.queries.dtype;
+  const AttentionHeads saved = saved_of(tape, heads, cut);
+  const Tensor inner = tape.empty(result, type);
   const Tensor sums = tape.empty({scores.batch, scores.rows}, DType::kFp32);
   const double volume = static_cast<double>(scores.batch) * static_cast<double>(scores.rows) * static_cast<double>(scores.keys) *
                         static_cast<double>(scores.width) * (scores.causal ? 0.5 : 1.0);
-  StackKernel kernel{.sort = StackKernelSort::kAttention, .dtype = qkv.dtype, .causal = scores.causal, .batch = scores.batch,
+  StackKernel kernel{.sort = StackKernelSort::kAttention, .dtype = type, .causal = scores.causal, .batch = scores.batch,
                      .m = scores.rows, .n = scores.keys, .k = scores.width, .flops = 4 * volume,
-                     .bytes = static_cast<double>(qkv.bytes().count + inner.bytes().count)};
+                     .bytes = static_cast<double>(bytes_of(heads) + inner.bytes().count)};
   tape.launch(kernel);
-  Tensor out = cut.copies_attention ? tape.empty(result, qkv.dtype) : inner;
-  if (cut.copies_attention) tape.stream(2 * traffic(out), qkv.dtype);
-  return tape.record(std::move(out), {&qkv}, [=, saved = qkv.detached(), kept = Tensors{inner, sums}](Tape& t, Tensors gradients) {
+  Tensor out = cut.copies_attention ? tape.empty(result, type) : inner;
+  if (cut.copies_attention) tape.stream(2 * traffic(out), type);
+  return tape.record(std::move(out), {&heads.queries, &heads.keys, &heads.values},
+                     [=, read = shapes_of(heads), kept = Tensors{inner, sums}, saved = saved](Tape& t, Tensors gradients) {
     StackKernel again = kernel;
     again.backward = true;
     again.flops *= 2.5;
     again.bytes *= 2.5;
     const Tensor wide = t.empty(inner.shape, DType::kFp32);
-    const Tensor parts = t.empty(saved.shape, saved.dtype);
+    Tensors parts = gradients_like(t, read);
     t.launch(again);
     gradients.clear();
-    Tensors results;
-    results.push_back(joined_gradient(t, saved));
-    return results;
+    return input_gradients(t, read, std::move(parts));
   });
 }
 
-Tensor once(Tape& tape, const Tensor& qkv, const ModelSpec& spec, const MegatronCut& cut) {
+Tensor once(Tape& tape, const AttentionHeads& heads, const ModelSpec& spec, const MegatronCut& cut) {
   const Shape result{cut.rows(), spec.attention_width() / cut.tensor_ranks};
   const Scores scores = scores_of(spec, cut);
-  return cut.fused_attention ? fused(tape, qkv, result, scores, cut) : unfused(tape, qkv, result, scores, cut);
+  return cut.fused_attention ? fused(tape, heads, result, scores, cut) : unfused(tape, heads, result, scores, cut);
 }
 
 }  // namespace
 
-Tensor core_attention(Tape& tape, const Tensor& qkv, const ModelSpec& spec, const MegatronCut& cut) {
-  if (!cut.recomputes_attention) return once(tape, qkv, spec, cut);
-  return checkpoint(tape, qkv, [&tape, &spec, cut](const Tensor& x) { return once(tape, x, spec, cut); });
+Tensor core_attention(Tape& tape, const AttentionHeads& heads, const ModelSpec& spec, const MegatronCut& cut) {
+  if (!cut.recomputes_attention) return once(tape, heads, spec, cut);
+  if (!heads.are_apart()) {
+    return checkpoint(tape, heads.queries, [&tape, &spec, cut](const Tensor& x) { return once(tape, {.queries = x, .keys = {}, .values = {}}, spec, cut); });
+  }
+  return checkpoint(tape, Tensors{heads.queries, heads.keys, heads.values}, [&tape, &spec, cut](const Tensors& x) {
+    return once(tape, {.queries = x[0], .keys = x[1], .values = x[2]}, spec, cut);
+  });
 }
 
 }  // namespace plimsoll

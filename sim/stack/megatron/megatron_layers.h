@@ -8,6 +8,8 @@
 
 namespace plimsoll {
 
+struct AttentionHeads;
+
 /// How Megatron-LM's ranks cut a model, and what else decides its tensors.
 struct MegatronCut {
   std::int64_t tensor_ranks = 1;
@@ -16,8 +18,9 @@ struct MegatronCut {
   std::int64_t sequence = 1;       ///< of this rank (a part where context is shared out)
   double dropout = 0;
   bool fused_attention = true;
-  bool copies_attention = false;   ///< FlashAttention's result lies batch first and is copied into order
+  bool copies_attention = false;   ///< FlashAttention reads and writes batch first: copies on the way in, and its result into order
   bool recomputes_attention = false;
+  bool fused_rotation = true;      ///< Transformer Engine's kernel rotates; else products and sums one after another
   bool overlaps = true;            ///< backward passes send beside their products, as Megatron-LM does since 2022
   bool own_gradients = false;  ///< products make gradients of weights as tensors, and add into no buffer: DeepSpeed's
   DType type = DType::kBf16;
@@ -38,8 +41,9 @@ Tensor row_parallel(Tape& tape, const Tensor& x, const Weights& weights, const M
 /// more, transposed otherwise; weights' copies stay over the micro-batches of a step; what ranks gather goes in 8 bits.
 Tensor fp8_column_parallel(Tape& tape, const Tensor& x, const Weights& weights, const MegatronCut& cut);
 Tensor fp8_row_parallel(Tape& tape, const Tensor& x, const Weights& weights, const MegatronCut& cut);
-/// Queries, keys and values side by side in one tensor, which is saved.
-Tensor core_attention(Tape& tape, const Tensor& qkv, const ModelSpec& spec, const MegatronCut& cut);
+/// Saves what it reads: one tensor where all lies side by side. FlashAttention saves copies batch first instead, and what is written out copies
+/// of keys and values for every query head.
+Tensor core_attention(Tape& tape, const AttentionHeads& heads, const ModelSpec& spec, const MegatronCut& cut);
 /// residual + dropout(x + bias), one kernel.
 Tensor bias_dropout_add(Tape& tape, const Tensor& x, Parameter* bias, const Tensor& residual, double share);
 /// GELU, or activation(gate) · up of halves that lie side by side; saves what it reads.

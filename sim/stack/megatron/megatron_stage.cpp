@@ -56,6 +56,7 @@ MegatronCut megatron_cut(const ModelSpec& spec, const Recipe& recipe, const Stac
           .batch = recipe.micro_batch, .sequence = recipe.sequence / setup.context_ranks, .dropout = setup.dropout.value_or(usual),
           .fused_attention = fused, .copies_attention = fused && capability != "9.0" && recipe.micro_batch > 1,
           .recomputes_attention = setup.recomputation == Recomputation::kSelective,
+          .fused_rotation = setup.fused_rotation,
           .overlaps = setup.overlaps_communication,
           .own_gradients = setup.stack == Stack::kDeepspeed,
           .type = recipe.precision == Precision::kFp32 ? DType::kFp32 : compute_dtype(recipe.precision)};
@@ -65,6 +66,7 @@ MegatronStage::MegatronStage(Tape& tape, const ModelSpec& spec, const Recipe&, c
                              const MegatronCut& cut)
     : tape_(tape), spec_(spec), setup_(setup), stage_(stage), cut_(cut), expert_cut_(expert_cut(setup, cut)), vocabulary_(padded_part(spec.vocabulary, cut.tensor_ranks)),
       layers_a_chunk_(layers_of_chunk(spec, setup, stage)) {
+  if (spec.positions == PositionKind::kRope) angles_ = tape.empty({cut.sequence, spec.rotary_width()}, DType::kFp32, Holding::kWorkspace);
   if (stage == 0) make_embeddings();
   for (std::int64_t i = 0; i < layers_a_chunk_ * setup.chunks; ++i) make_layer(i);
   if (stage + 1 == setup.stages) make_head();
@@ -91,6 +93,10 @@ void MegatronStage::make_layer(std::int64_t index) {
   const std::int64_t h = spec_.hidden;
   made.norm1 = make_norm(tape_, name + ".norm1", spec_, h, cut_.type);
   made.qkv = make_linear(tape_, name + ".qkv", h, part(spec_.qkv_width()), spec_.qkv_bias, cut_.type, fp8);
+  if (spec_.qk_norm) {
+    made.head_norms.queries = make_norm(tape_, name + ".query_norm", spec_, spec_.head_dim, cut_.type);
+    made.head_norms.keys = make_norm(tape_, name + ".key_norm", spec_, spec_.head_dim, cut_.type);
+  }
   made.projection = make_linear(tape_, name + ".projection", part(spec_.attention_width()), h, spec_.projection_bias, cut_.type, fp8);
   made.norm2 = make_norm(tape_, name + ".norm2", spec_, h, cut_.type);
   if (spec_.has_experts(layer_of_model(index))) {
@@ -147,7 +153,7 @@ Tensor MegatronStage::layer(const Tensor& x, const Layer& weights) {
   // What a local of the layer names lives until another value has its name, or the layer returns.
   Tensor normed = norm(x, weights.norm1);
   Tensor inner = column_parallel(tape_, normed, weights.qkv, cut_);
-  inner = core_attention(tape_, inner, spec_, cut_);
+  inner = core_attention(tape_, attention_heads(tape_, std::exchange(inner, {}), weights.head_norms, spec_, cut_), spec_, cut_);
   const Tensor attended = row_parallel(tape_, std::exchange(inner, {}), weights.projection, cut_);
   const Tensor middle = bias_dropout_add(tape_, attended, weights.projection.bias, x, cut_.dropout);
   normed = norm(middle, weights.norm2);

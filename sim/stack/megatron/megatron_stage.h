@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "core/model/recipe.h"
+#include "sim/stack/megatron/attention_heads.h"
 #include "sim/stack/megatron/megatron_layers.h"
 #include "sim/stack/megatron/rank_experts.h"
 #include "sim/stack/stack_setup.h"
@@ -27,6 +28,7 @@ class MegatronStage {
  private:
   struct Layer {
     Weights norm1, qkv, projection, norm2, feed_in, feed_out;
+    HeadNorms head_norms;
     RankExperts experts;  ///< in place of the last two
   };
 
@@ -48,6 +50,7 @@ class MegatronStage {
   std::int64_t vocabulary_;  ///< padded, this rank's part
   std::int64_t layers_a_chunk_;
   std::vector<Layer> layers_;
+  Tensor angles_;  ///< of rotary positions, in fp32: made once, and there from then on
   Parameter* tokens_ = nullptr;
   Parameter* positions_ = nullptr;
   Parameter* types_ = nullptr;

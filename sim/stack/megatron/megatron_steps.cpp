@@ -122,7 +122,7 @@ Result<void> check_megatron(const ModelSpec& spec, const Recipe& recipe, const S
   if (spec.reads_images() || spec.head == HeadKind::kClass) {
     return fail({.kind = ErrorKind::kInput, .what = fmt::format("megatron: {} is neither a GPT nor a BERT", spec.name), .where = {}, .remedy = "choose --stack pytorch"});
   }
-  const std::string_view foreign = spec.norms_behind() ? "has norms behind its halves" : foreign_feature(spec);
+  const std::string_view foreign = spec.norms_behind() ? "has norms behind its halves" : spec.wide_qk_norm ? "has norms over all heads" : foreign_feature(spec);
   if (!foreign.empty()) {
     return fail({.kind = ErrorKind::kInput, .what = fmt::format("megatron: {} {}, which its layers are not taken to have", spec.name, foreign),
                  .where = {}, .remedy = "choose --stack pytorch"});

@@ -169,7 +169,8 @@ Tensor Transformer::stack_of_blocks(Tensor x, const BlockContext& context) {
   // Unsloth leaves the last block's input where it is: backward begins there.
   for (std::size_t first = 0; first < blocks_.size(); first += every) {
     const std::size_t last = std::min(first + every, blocks_.size());
-    const auto keep = setup_.recomputation == Recomputation::kSelective ? selective_checkpoint : checkpoint;
+    Tensor (*keep)(Tape&, const Tensor&, const std::function<Tensor(const Tensor&)>&, bool) = checkpoint;
+    if (setup_.recomputation == Recomputation::kSelective) keep = selective_checkpoint;
     x = keep(tape_, x, [this, first, last, context](const Tensor& input) {
       Tensor inner = input;
       for (std::size_t i = first; i < last; ++i) inner = run_block(i, inner, context);

@@ -10,24 +10,25 @@ Tensor as_leaf(const Tensor& x) {
   return leaf;
 }
 
-Tensors run_again(Tape& tape, const Tensor& x, const std::function<Tensor(const Tensor&)>& segment, std::optional<DType> autocast,
+Tensors run_again(Tape& tape, const Tensors& saved, const std::function<Tensor(const Tensors&)>& segment, std::optional<DType> autocast,
                   Tensors gradients) {
-  const Tensor leaf = as_leaf(x);
+  Tensors leaves;
+  for (const Tensor& x : saved) leaves.push_back(as_leaf(x));
   Tensor out;
   const bool before = tape.is_again();
   const std::size_t first = tape.kernels().size();
   tape.again(true);
   tape.with_grad([&] {
     if (autocast) {
-      tape.with_autocast(autocast, [&] { out = segment(leaf); });
+      tape.with_autocast(autocast, [&] { out = segment(leaves); });
     } else {
-      out = segment(leaf);
+      out = segment(leaves);
     }
   });
   tape.again(before);
   out.storage.reset();  // its history is enough
   if (tape.options().stops_early) tape.forget_last_product(first);
-  return tape.backward_to({out}, std::move(gradients), {leaf});
+  return tape.backward_to({out}, std::move(gradients), leaves);
 }
 
 Tensor moved(Tape& tape, const Tensor& x, StackKernelSort way) {
@@ -48,7 +49,21 @@ Tensor checkpoint(Tape& tape, const Tensor& x, const std::function<Tensor(const 
   const Tensor kept = to_host ? shape : x.detached();
   return tape.record(out.detached(), {&input}, [kept, segment, autocast = tape.autocast()](Tape& t, Tensors gradients) {
     const Tensor saved = kept ? kept : moved(t, t.empty(kept.shape, kept.dtype), StackKernelSort::kToDevice);
-    return run_again(t, saved, segment, autocast, std::move(gradients));
+    return run_again(t, {saved}, [&segment](const Tensors& read) { return segment(read.front()); }, autocast, std::move(gradients));
+  });
+}
+
+Tensor checkpoint(Tape& tape, const Tensors& inputs, const std::function<Tensor(const Tensors&)>& segment) {
+  Tensor out;
+  tape.without_grad([&] { out = segment(inputs); });
+  Tensors kept;
+  std::vector<const Tensor*> read;
+  for (const Tensor& x : inputs) {
+    kept.push_back(x.detached());
+    read.push_back(&x);
+  }
+  return tape.record(out.detached(), read, [kept, segment, autocast = tape.autocast()](Tape& t, Tensors gradients) {
+    return run_again(t, kept, segment, autocast, std::move(gradients));
   });
 }
 

@@ -109,6 +109,8 @@ Tensor compiled_cross_entropy(Tape& tape, const Tensor& logits, bool returned = 
 /// Runs `segment` without saving anything but x, and once more when its gradient is asked for (Chen et al. 2016). With
 /// `to_host` x waits in host memory in between.
 Tensor checkpoint(Tape& tape, const Tensor& x, const std::function<Tensor(const Tensor&)>& segment, bool to_host = false);
+/// The same of a segment that reads several tensors.
+Tensor checkpoint(Tape& tape, const Tensors& inputs, const std::function<Tensor(const Tensors&)>& segment);
 /// The same, with the results of every other product and of fused attention kept (torchtitan's default per operator).
 Tensor selective_checkpoint(Tape& tape, const Tensor& x, const std::function<Tensor(const Tensor&)>& segment, bool to_host = false);
 
