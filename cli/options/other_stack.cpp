@@ -92,6 +92,7 @@ Result<OtherStack> read_other_stack(const std::string& model, const StackFlags& 
   auto setup = read_stack_setup(stack, other.spec);
   if (!setup) return fail(setup.error());
   TrainingFlags decided = training;
+  decided.own_plan = false;
   if (const auto taken = take_stack_choices(strategy, other.spec, decided, *setup, other.notes); !taken) return fail(taken.error());
   if (const auto taken = take_stack_adapters(stack, other.spec, decided, *setup); !taken) return fail(taken.error());
   other.setup = *setup;

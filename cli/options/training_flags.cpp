@@ -227,7 +227,7 @@ void note_recipe(const TrainingFlags& flags, const ModelSpec& spec, const Recipe
   }
   notes.push_back(fmt::format("{} x {} {} a step, {}, clip {}", recipe.accumulate, recipe.micro_batch,
                               images ? "images" : sequences_of(spec, recipe), to_text(recipe.optimizer), recipe.clip));
-  note_experts(spec, recipe, notes);
+  if (flags.own_plan) note_experts(spec, recipe, notes);
 }
 
 }  // namespace

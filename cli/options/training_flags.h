@@ -39,6 +39,7 @@ struct TrainingFlags {
   double clip = 1.0;
   std::uint64_t seed = 1;
   AdapterFlags adapter;
+  bool own_plan = true;  ///< not another program's, whose experts are told otherwise
 };
 
 /// Whether a sample of the model's is an image, not a sequence of tokens.

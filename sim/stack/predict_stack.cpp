@@ -165,6 +165,7 @@ void note_loops(StackPrediction& prediction, const ModelSpec& spec, const Recipe
     prediction.assumptions.emplace_back("gradients are reduced with a step's last micro-batch alone and whole on every GPU until then (no_sync); "
                                         "--whole-gradients no where every micro-batch reduces");
   }
+  if (spec.experts.count > 0 && !cuts_layers(setup)) prediction.assumptions.emplace_back("every expert gets as many tokens as any other");
   const bool both = setup.modules == ModuleStyle::kHuggingFace && spec.family != Family::kLlama4;
   if (both && spec.experts.count > 0 && !setup.grouped_experts) {
     prediction.assumptions.emplace_back("experts multiply one by one, as in transformers 4; --grouped-experts yes has transformers 5's products");
