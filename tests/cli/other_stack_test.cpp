@@ -100,6 +100,18 @@ TEST_CASE("options of another stack are refused without one, and a stack needs a
   CHECK_THAT(nowhere.err, Catch::Contains("--on"));
 }
 
+TEST_CASE("trainings on preferences that TRL has not are refused, and options that are theirs alone") {
+  refused({"--stack", "pytorch", "--reference", "copy"}, "--workload dpo, kto or grpo");
+  refused({"--stack", "pytorch", "--workload", "dpo", "--reference", "adapters-off"}, "no adapters");
+  refused({"--stack", "megatron", "--workload", "kto"}, "as TRL trains it");
+  refused({"--stack", "pytorch", "--workload", "grpo"}, "--prompt");
+  refused({"--stack", "pytorch", "--workload", "grpo", "--rollout", "vllm:1.5"}, "nobody who writes");
+  refused({"--stack", "pytorch", "--workload", "dpo", "--rollout", "vllm"}, "--workload grpo");
+  refused({"--stack", "pytorch", "--workload", "dpo", "--new-tokens", "8"}, "--new-tokens");
+  refused({"--stack", "pytorch", "--prompt", "8"}, "--prompt");
+  refused({"--stack", "pytorch", "--workload", "ppo"}, "--workload ppo");
+}
+
 TEST_CASE("options of one stack's layers and loops are refused beside another, not ignored") {
   refused({"--stack", "llm.c", "--expandable-segments"}, "--expandable-segments");
   refused({"--stack", "llm.c", "--lengths", "1..1024"}, "--lengths");
@@ -125,15 +137,6 @@ TEST_CASE("options of one stack's layers and loops are refused beside another, n
   refused({"--stack", "pytorch", "--lengths", "64..1024", "--packing", "--attention", "eager"}, "FlashAttention 2 alone");
   refused({"--stack", "pytorch", "--modules", "nanogpt", "--fused-head"}, "TRL's fused head");
   refused({"--stack", "pytorch", "--fused-head", "--loss-chunks", "2"}, "chunks of the loss");
-  refused({"--stack", "pytorch", "--reference", "copy"}, "--workload dpo, kto or grpo");
-  refused({"--stack", "pytorch", "--workload", "dpo", "--reference", "adapters-off"}, "no adapters");
-  refused({"--stack", "megatron", "--workload", "kto"}, "as TRL trains it");
-  refused({"--stack", "pytorch", "--workload", "grpo"}, "--prompt");
-  refused({"--stack", "pytorch", "--workload", "grpo", "--rollout", "vllm:1.5"}, "nobody who writes");
-  refused({"--stack", "pytorch", "--workload", "dpo", "--rollout", "vllm"}, "--workload grpo");
-  refused({"--stack", "pytorch", "--workload", "dpo", "--new-tokens", "8"}, "--new-tokens");
-  refused({"--stack", "pytorch", "--prompt", "8"}, "--prompt");
-  refused({"--stack", "pytorch", "--workload", "ppo"}, "--workload ppo");
   refused({"--stack", "megatron", "--logits", "held"}, "--logits");
   refused({"--stack", "pytorch", "--loss-chunks", "2", "--logits", "freed"}, "--logits");
   refused({"--stack", "llm.c", "--fp8", "delayed"}, "--fp8");
