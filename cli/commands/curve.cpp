@@ -80,7 +80,7 @@ Result<std::vector<CurveModel>> read_models(const CurveFlags& flags, Assumed& as
     if (!question->question.stack) {
       if (const auto one = check_one_gpu(asked.machine); !one) return fail(one.error());
     }
-    auto length = training_length(flags.asked.length.request, question->question.spec, question->question.recipe);
+    auto length = training_length(flags.asked.length.request, question->question.spec, question->question.recipe, sequences_a_sample(question->question));
     if (!length) return fail(length.error());
     assumed.machine = question->machine;
     assumed.of_models.push_back(std::move(question->notes));

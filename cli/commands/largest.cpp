@@ -203,7 +203,6 @@ void add_largest(CLI::App& app, ExitCode& code) {
   command->add_option("--family", flags->family,
                       "the largest of a family's published models instead: gpt2, gpt3, llama2, qwen3, …");
   add_question_flags(*command, flags->asked);
-  add_preference_flags(*command, flags->asked.stack);
   command->add_option("--what", flags->what, "model, width, batch or sequence")->capture_default_str();
   command
       ->add_option("--strategies", flags->strategies,

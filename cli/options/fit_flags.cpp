@@ -160,7 +160,7 @@ Result<void> add_bill(const LengthFlags& flags, const Question& question, FitAns
   const auto terms = read_bill_terms(flags);
   if (!terms) return fail(terms.error());
   if (!flags.request.is_given()) return {};
-  const auto length = training_length(flags.request, question.spec, question.recipe);
+  const auto length = training_length(flags.request, question.spec, question.recipe, sequences_a_sample(question));
   if (!length) return fail(length.error());
   answer.training = bill_training(question, answer, *length, *terms);
   return {};

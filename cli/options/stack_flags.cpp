@@ -84,6 +84,8 @@ ModuleStyle usual_modules(Stack stack, const ModelSpec& spec) {
   return spec.reads_images() ? ModuleStyle::kTimm : ModuleStyle::kHuggingFace;
 }
 
+bool is_of_megatron(const std::string& option) { return option == "--ep" || option == "--etp" || option == "--expert-dispatch"; }
+
 }  // namespace
 
 Result<void> check_stack_options(const StackFlags& flags) {
@@ -93,7 +95,7 @@ Result<void> check_stack_options(const StackFlags& flags) {
     return fail({.kind = ErrorKind::kInput,
                  .what = fmt::format("{} says how another program trains", option->get_name()),
                  .where = {},
-                 .remedy = "add --stack pytorch (or another), or choose a --strategy for plimsoll"});
+                 .remedy = is_of_megatron(option->get_name()) ? "add --stack megatron" : "add --stack pytorch (or another), or choose a --strategy for plimsoll"});
   }
   return {};
 }

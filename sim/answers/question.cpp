@@ -94,4 +94,6 @@ Result<Candidate> best_candidate(const Question& question, const Effort& effort)
   return std::move(search->candidates.front());
 }
 
+std::int64_t sequences_a_sample(const Question& question) { return question.stack ? question.stack->preference.sequences() : 1; }
+
 }  // namespace plimsoll

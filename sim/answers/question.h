@@ -56,6 +56,9 @@ struct Effort {
 /// The answer: of our own plans by search, of other programs by their rules.
 Result<FitAnswer> answer_question(const Question& question, const Effort& effort = {});
 
+/// Sequences that one sample has: two where answers are compared in pairs.
+std::int64_t sequences_a_sample(const Question& question);
+
 /// The search of that answer alone, of a plan of ours: the best plan's strategy, needs and step.
 Result<Candidate> best_candidate(const Question& question, const Effort& effort = {});
 

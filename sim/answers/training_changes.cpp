@@ -147,9 +147,11 @@ void add_software_changes(const Question& question, std::vector<Change>& changes
     changes.push_back({"software", "the plan that plimsoll finds", ChangeEffect::kTime, {}, std::move(free)});
     return;
   }
-  Question own = question;
-  own.stack.reset();
-  changes.push_back({"software", "plimsoll's own plan", ChangeEffect::kRounding, {}, std::move(own)});
+  if (!question.stack->preference.exists()) {
+    Question own = question;
+    own.stack.reset();
+    changes.push_back({"software", "plimsoll's own plan", ChangeEffect::kRounding, {}, std::move(own)});
+  }
   const bool convolves = question.spec.is_conv_net();
   convolves ? add_encodings(question, changes) : add_recomputations(question, changes);
   if (convolves) {

@@ -80,8 +80,7 @@ double image_bytes(const Amount& amount) {
   return training_constants().at("image.bytes");
 }
 
-void set_bytes(TrainingLength& length, const Amount& amount, const ModelSpec& spec, const Recipe& recipe) {
-  const double tokens = static_cast<double>(recipe.sequence);
+void set_bytes(TrainingLength& length, const Amount& amount, const ModelSpec& spec, double tokens) {
   if (reads_pictures(spec)) {
     length.content = DataContent::kImage;
     length.stored_bytes = image_bytes(amount);
@@ -114,7 +113,7 @@ std::optional<double> parse_count(std::string_view text) {
   return *value * unit;
 }
 
-Result<TrainingLength> training_length(const LengthRequest& request, const ModelSpec& spec, const Recipe& recipe) {
+Result<TrainingLength> training_length(const LengthRequest& request, const ModelSpec& spec, const Recipe& recipe, std::int64_t sequences) {
   const auto amount = read_amount(request, spec);
   if (!amount) return fail(amount.error());
   if (request.epochs && !(*request.epochs > 0 && *request.epochs < 1e9)) {
@@ -122,14 +121,14 @@ Result<TrainingLength> training_length(const LengthRequest& request, const Model
                  .remedy = "take a number above 0"});
   }
   TrainingLength length;
-  const double tokens_of_sample = reads_pictures(spec) ? 0 : static_cast<double>(recipe.sequence);
+  const double tokens_of_sample = reads_pictures(spec) ? 0 : static_cast<double>(recipe.sequence * sequences);
   const double once = request.samples.empty() ? amount->count / tokens_of_sample : amount->count;
   const double epochs = request.epochs.value_or(1);
   length.set_samples = once;
   length.samples = once * epochs;
   length.tokens = length.samples * tokens_of_sample;
   if (request.epochs || amount->set != nullptr) length.epochs = epochs;
-  set_bytes(length, *amount, spec, recipe);
+  set_bytes(length, *amount, spec, tokens_of_sample);
   if (!amount->note.empty()) length.notes.push_back(amount->note);
   return length;
 }

@@ -34,7 +34,7 @@ struct TrainingLength {
 /// "300B", "1.4T", "2.5e9", "1,281,167" as a number above 0.
 std::optional<double> parse_count(std::string_view text);
 
-/// What the request means for a model and its recipe. A name that is neither a number nor a data set is refused with the nearest.
-Result<TrainingLength> training_length(const LengthRequest& request, const ModelSpec& spec, const Recipe& recipe);
+/// What the request means for a model and its recipe, of whose samples each may be several sequences (pairs of answers). A name that is neither a number nor a data set is refused with the nearest.
+Result<TrainingLength> training_length(const LengthRequest& request, const ModelSpec& spec, const Recipe& recipe, std::int64_t sequences = 1);
 
 }  // namespace plimsoll

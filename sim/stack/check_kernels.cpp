@@ -48,8 +48,8 @@ Result<void> check_liger(const ModelSpec& spec, const StackSetup& setup) {
 
 Result<void> check_fused_head(const ModelSpec& spec, const StackSetup& setup) {
   if (!setup.fused_head) return {};
-  const auto no = [](std::string what) {
-    return fail({.kind = ErrorKind::kInput, .what = std::move(what), .where = "--fused-head", .remedy = "leave one of both out"});
+  const auto no = [&setup](std::string what) {
+    return fail({.kind = ErrorKind::kInput, .what = std::move(what), .where = setup.preference.exists() ? "--workload" : "--fused-head", .remedy = "leave one of both out"});
   };
   if ((setup.stack != Stack::kPytorch && setup.stack != Stack::kDeepspeed) || setup.modules != ModuleStyle::kHuggingFace) {
     return no(fmt::format("TRL's fused head stands in transformers' models under pytorch and deepspeed, not in {} modules under {}",

@@ -4,6 +4,9 @@
 
 #include <utility>
 
+#include "core/model/parameters.h"
+#include "sim/stack/device_room.h"
+
 namespace plimsoll {
 namespace {
 
@@ -31,15 +34,18 @@ Result<void> check_reference(const ModelSpec& spec, const Recipe& recipe, const 
   if (reference != ReferencePass::kAdaptersOff) return {};
   if (!recipe.adapter.exists()) return refused("--reference", "there are no adapters to switch off", "add --lora 16, or take --reference copy");
   if (!can_be_switched_off(setup.adapter))
-    return refused("--workload", fmt::format("{} switched off for the reference is not modelled", to_text(setup.adapter.method)),
-                   "take --lora, or --reference precomputed");
+    return refused("--workload", setup.adapter.copies_embedding || setup.adapter.copies_head
+                                     ? std::string("trained copies of modules that are switched off for the reference are not modelled")
+                                     : fmt::format("{} switched off for the reference is not modelled", to_text(setup.adapter.method)),
+                   setup.preference.writes() ? "leave --reference out" : "take --lora alone, or --reference precomputed");
   return {};
 }
 
 /// Who writes, and from what.
 Result<void> check_writing(const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup) {
   const PreferenceSetup& preference = setup.preference;
-  if (preference.prompt < 0 || preference.prompt >= recipe.sequence)
+  if (preference.prompt < 0) return refused("--prompt", fmt::format("{} is no number of tokens", preference.prompt), "choose 0 or more");
+  if (preference.prompt >= recipe.sequence)
     return refused("--prompt", fmt::format("a prompt of {} tokens leaves nothing of a sequence of {}", preference.prompt, recipe.sequence), "make --seq longer");
   if (!preference.writes()) return {};
   if (setup.lengths.vary()) return refused("--lengths", "answers of varying length are not modelled", "leave it out");
@@ -54,12 +60,14 @@ Result<void> check_writing(const ModelSpec& spec, const Recipe& recipe, const St
 
 Result<void> check_preference(const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup) {
   if (!setup.preference.exists()) {
+    if (setup.preference.prompt > 0) return refused("--prompt", "prompts are told apart where answers are preferred", "add --workload dpo, kto or grpo");
     if (!setup.preference.reference) return {};
     return refused("--reference", "a reference is of trainings on preferences", "add --workload dpo, kto or grpo");
   }
   const auto method = to_text(setup.preference.method);
   if ((setup.stack != Stack::kPytorch && setup.stack != Stack::kDeepspeed) || setup.modules != ModuleStyle::kHuggingFace)
-    return refused("--workload", fmt::format("{} is modelled as TRL trains it: huggingface modules under pytorch or deepspeed", method), "leave --modules out");
+    return refused("--workload", fmt::format("{} is modelled as TRL trains it: huggingface modules under pytorch or deepspeed", method),
+                   "take --stack pytorch or deepspeed with huggingface modules");
   if (!setup.fused_head) return refused("--workload", fmt::format("{} is modelled with TRL's fused head alone", method), "add --fused-head");
   const std::pair<bool, std::string_view> unknown[] = {{setup.context_ranks > 1, "sequences that GPUs share"},
                                                        {setup.document_tokens > 0, "packed documents"},
@@ -73,10 +81,21 @@ Result<void> check_preference(const ModelSpec& spec, const Recipe& recipe, const
   return check_reference(spec, recipe, setup);
 }
 
+Result<void> check_writer(const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup, const GpuEntry& gpu) {
+  const PreferenceSetup& preference = setup.preference;
+  if (!preference.writes() || preference.rollout != Rollout::kVllm) return {};
+  const bool encoded = recipe.adapter.exists() && (recipe.adapter.base == BaseStorage::kNf4 || recipe.adapter.base == BaseStorage::kInt8);
+  const std::int64_t bits = !encoded ? 8 * size_of(compute_dtype(recipe.precision)) : recipe.adapter.base == BaseStorage::kNf4 ? 4 : 8;
+  const Bytes weights(parameter_count(spec) * bits / 8), share = vllm_memory(gpu, setup);
+  if (weights <= share) return {};
+  return refused("--rollout", fmt::format("vLLM's share of the GPU is {}, and its weights alone take {}", to_text(share), to_text(weights)),
+                 "give it a larger share (vllm:0.5), or take --rollout elsewhere");
+}
+
 namespace {
 
 std::string told_of(const PreferenceSetup& preference) {
-  if (preference.sequences() == 2) return "DPO as TRL 1.16 trains it: a sample is a pair, whose two sequences go through the model together";
+  if (preference.sequences() == 2) return "DPO as TRL 1.16 trains it: one of --batch is a pair, whose two sequences go through the model together";
   if (preference.method == PreferenceMethod::kKto) return "KTO as TRL 1.16 trains it: a pass without gradients over as many mismatched answers comes first";
   return "GRPO as TRL 1.16 trains it: one of --batch is an answer; how long writing the answers takes, and what they are worth, is not in the step's time";
 }

@@ -51,7 +51,7 @@ std::vector<CommunicatorShape> groups_of(const GpuEntry& gpu, const StackSetup& 
   groups.add(setup.stages, of_stages);
   groups.add(setup.context_ranks, setup.tensor_ranks);
   if (!cuts_layers(setup)) return groups.groups();
-  if (setup.expert_ranks > 1 || setup.expert_tensor_ranks) {
+  if (setup.expert_ranks > 1 || setup.expert_tensor_ranks.value_or(setup.tensor_ranks) != setup.tensor_ranks) {
     const std::int64_t each = setup.expert_tensor_ranks.value_or(setup.tensor_ranks), sharing = each * setup.expert_ranks;
     groups.add(setup.expert_ranks, each);
     groups.add(sharing, 1);
@@ -77,13 +77,23 @@ Bytes context_of(const GpuEntry& gpu, const StackSetup& setup) {
   return device_overhead(setup.eager_modules ? "eager_context" : "context", gpu) + communicators(gpu, setup);
 }
 
-/// Weights, cache and all else of vLLM in the same process: a share of what CUDA says there is.
-Bytes vllm_memory(Bytes visible, const PreferenceSetup& preference) {
-  const bool beside = preference.writes() && preference.rollout == Rollout::kVllm;
-  return beside ? Bytes(static_cast<std::int64_t>(preference.vllm_share * static_cast<double>(visible.count))) : Bytes(0);
+Bytes carve_out(const GpuEntry& gpu, const StackSetup& setup) {
+  Bytes hidden;
+  for (const MemoryOverhead* row : overheads_of(gpu, setup.os, setup.desktop)) {
+    if (row->item == "carve_out") hidden += overhead_bytes(*row, gpu);
+  }
+  return hidden;
 }
 
 }  // namespace
+
+Bytes vllm_memory(const GpuEntry& gpu, const StackSetup& setup) {
+  const PreferenceSetup& preference = setup.preference;
+  if (!preference.writes() || preference.rollout != Rollout::kVllm) return {};
+  const Bytes visible = gpu.memory - carve_out(gpu, setup);
+  const Bytes all = setup.device_memory ? std::min(visible, *setup.device_memory) : visible;
+  return Bytes(static_cast<std::int64_t>(preference.vllm_share * static_cast<double>(all.count)));
+}
 
 Bytes device_overhead(std::string_view item, const GpuEntry& gpu) {
   const MemoryOverhead* row = find_overhead(built_in_memory_overheads(), item, gpu);
@@ -91,16 +101,14 @@ Bytes device_overhead(std::string_view item, const GpuEntry& gpu) {
 }
 
 DeviceRoom device_room(const GpuEntry& gpu, const StackSetup& setup) {
-  DeviceRoom room{.context = context_of(gpu, setup), .others = {}, .usable = {}};
-  Bytes hidden;
+  const Bytes vllm = vllm_memory(gpu, setup);
+  DeviceRoom room{.context = context_of(gpu, setup), .others = vllm, .usable = {}};
   for (const MemoryOverhead* row : overheads_of(gpu, setup.os, setup.desktop)) {
-    if (row->item == "carve_out") hidden += overhead_bytes(*row, gpu);
     if (row->item == "desktop" || row->item == "wddm") room.others += overhead_bytes(*row, gpu);
   }
-  const Bytes vllm = vllm_memory(gpu.memory - hidden, setup.preference);
-  room.context += vllm;
-  room.usable = gpu.memory - hidden - room.context - room.others;
+  room.usable = gpu.memory - carve_out(gpu, setup) - room.context - room.others;
   if (setup.device_memory) room.usable = std::min(room.usable, *setup.device_memory - vllm);
+  room.usable = std::max(room.usable, Bytes(0));
   return room;
 }
 

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "core/model/parameters.h"
 #include "sim/stack/check_fp8.h"
 #include "sim/stack/check_kernels.h"
 #include "sim/stack/check_preference.h"
@@ -251,18 +250,6 @@ void judge_host(StackPrediction& prediction, const StackSetup& setup) {
                 : fmt::format("host memory: {} needed, {} there", needed, there));
 }
 
-/// Weights in vLLM's share of the GPU; those that it encodes by itself are not judged.
-void judge_writer(StackPrediction& prediction, const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup, const GpuEntry& gpu) {
-  const PreferenceSetup& preference = setup.preference;
-  const bool encoded = recipe.adapter.exists() && (recipe.adapter.base == BaseStorage::kNf4 || recipe.adapter.base == BaseStorage::kInt8);
-  if (!preference.writes() || preference.rollout != Rollout::kVllm || encoded) return;
-  const Bytes weights(parameter_count(spec) * size_of(compute_dtype(recipe.precision)));
-  const Bytes share(static_cast<std::int64_t>(preference.vllm_share * static_cast<double>(gpu.memory.count)));
-  if (weights <= share) return;
-  prediction.fits = false;
-  prediction.assumptions.push_back(fmt::format("vLLM's share of the GPU is {}, and its weights alone take {}", to_text(share), to_text(weights)));
-}
-
 /// What varying lengths cost beside sequences that are all as long as the longest.
 Result<void> note_lengths(StackPrediction& prediction, const ModelSpec& spec, const Recipe& recipe, StackSetup setup, const GpuEntry& gpu) {
   if (!setup.lengths.vary()) return {};
@@ -306,6 +293,7 @@ Result<StackPrediction> predict_run(const StackRun& run, const Recipe& recipe, c
 
 Result<StackPrediction> predict_stack(const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup, const GpuEntry& gpu,
                                       StackDetail detail) {
+  if (const auto known = check_preference(spec, recipe, setup); !known) return fail(known.error());
   if (setup.stack == Stack::kLlmc) return predict_arenas(spec, recipe, setup, gpu);
   const auto run = run_stack(spec, recipe, setup, gpu);
   if (!run) return fail(run.error());
@@ -320,7 +308,6 @@ Result<StackPrediction> predict_stack(const ModelSpec& spec, const Recipe& recip
   note_attention(*prediction, setup, gpu, *run);
   note_window(*prediction, spec, recipe, setup, module_rules(spec, recipe, setup, gpu));
   note_projection(*prediction, setup.optimizer_form);
-  judge_writer(*prediction, spec, recipe, setup, gpu);
   for (std::string& taken : preference_assumptions(recipe, setup)) prediction->assumptions.push_back(std::move(taken));
   if (setup.liger) prediction->assumptions.emplace_back(liger_assumption());
   if (setup.modules == ModuleStyle::kUnsloth) prediction->assumptions.emplace_back(unsloth_assumption());

@@ -152,6 +152,7 @@ Result<StackRun> run_as_stated(const ModelSpec& spec, const Recipe& recipe, cons
   if (const auto known = check_liger(spec, setup); !known) return fail(known.error());
   if (const auto known = check_packing(spec, setup); !known) return fail(known.error());
   if (const auto known = check_preference(spec, recipe, setup); !known) return fail(known.error());
+  if (const auto known = check_writer(spec, recipe, setup, gpu); !known) return fail(known.error());
   if (const auto known = check_fused_head(spec, setup); !known) return fail(known.error());
   if (const auto known = check_sequence_ranks(spec, recipe, setup); !known) return fail(known.error());
   if (const auto known = check_tensor_ranks(spec, recipe, setup); !known) return fail(known.error());

@@ -109,6 +109,8 @@ TEST_CASE("trainings on preferences that TRL has not are refused, and options th
   refused({"--stack", "pytorch", "--workload", "dpo", "--rollout", "vllm"}, "--workload grpo");
   refused({"--stack", "pytorch", "--workload", "dpo", "--new-tokens", "8"}, "--new-tokens");
   refused({"--stack", "pytorch", "--prompt", "8"}, "--prompt");
+  refused({"--stack", "llm.c", "--workload", "dpo"}, "as TRL trains it");
+  refused({"--stack", "pytorch", "--workload", "grpo", "--rollout", "vllm:0.001"}, "weights alone take");
   refused({"--stack", "pytorch", "--workload", "ppo"}, "--workload ppo");
 }
 

@@ -64,7 +64,7 @@ Result<StackSetup> read_stack_words(std::string_view words) {
   if (!stack) return fail(stack.error());
   setup.stack = *stack;
   setup.expandable_segments = words.ends_with(kExpandable);
-  for (const PreferenceMethod method : {PreferenceMethod::kDpo, PreferenceMethod::kKto}) {
+  for (const PreferenceMethod method : {PreferenceMethod::kDpo, PreferenceMethod::kKto, PreferenceMethod::kGrpo}) {
     if (words.find(fmt::format(", {}", to_text(method))) != std::string_view::npos) setup.preference.method = method;
   }
   const auto comma = words.find(", ");

@@ -40,8 +40,9 @@ Result<void> divides(std::string_view option, std::int64_t degree, std::int64_t 
 
 Result<void> check_rank_experts(const ModelSpec& spec, const StackSetup& setup) {
   if (spec.experts.count == 0) {
-    if (setup.expert_ranks == 1 && !setup.expert_tensor_ranks) return {};
-    return refused(spec, "has no experts that ranks could share", "leave --ep and --etp out");
+    const bool asked = setup.expert_ranks > 1 || setup.expert_tensor_ranks || setup.gathers_tokens || setup.grouped_experts.value_or(false);
+    if (!asked) return {};
+    return refused(spec, "has no experts that ranks could share", "leave --ep, --etp, --expert-dispatch and --grouped-experts out");
   }
   if (const std::string_view what = other_mixture(spec, setup); !what.empty()) return refused(spec, what, "choose --stack pytorch");
   const std::int64_t each = setup.expert_tensor_ranks.value_or(setup.tensor_ranks);

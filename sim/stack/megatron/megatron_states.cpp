@@ -46,6 +46,7 @@ void MegatronStates::count_parameters() {
   for (Parameter& parameter : tape_.parameters()) {
     Part& part = part_of(parameter);
     part.elements += parameter.value.elements();
+    if (parameter.trained) part.hidden += parameter.hidden_matrices;
     part.weight_bytes = part.weight_bytes + parameter.value.bytes();
     if (parameter.value.dtype != kFp8Type) type_ = parameter.value.dtype;
     // What autograd hands over is added into the buffer at once.
@@ -83,7 +84,8 @@ void MegatronStates::make_masters() {
     Parameter& made = masters_.emplace_back();
     made.of_expert = part.experts;
     made.value = tape_.empty({(part.elements + part.sharing - 1) / part.sharing}, DType::kFp32, Holding::kOptimizer);
-    made.hidden_matrices = hidden_share(made.value.elements(), tape_.parameters());
+    const double own = static_cast<double>(made.value.elements());
+    made.hidden_matrices = part.elements > 0 ? static_cast<std::int64_t>(own * static_cast<double>(part.hidden) / static_cast<double>(part.elements)) : 0;
   }
   if (distributed_) return;
   for (Parameter& parameter : tape_.parameters()) {

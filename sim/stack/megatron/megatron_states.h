@@ -44,6 +44,7 @@ class MegatronStates : public StageStates {
     std::int64_t sharing = 1;  ///< that share states out: of one instance of the distributed optimizer
     std::int64_t ranks = 1;  ///< that share gradients and states: context ranks have the same weights as data ranks
     std::int64_t elements = 0;
+    std::int64_t hidden = 0;  ///< of them, elements of matrices within blocks
     Bytes weight_bytes;
     Tensor weights;        ///< side by side, of the distributed optimizer
     Tensor gradients;

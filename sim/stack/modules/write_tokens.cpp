@@ -20,19 +20,20 @@ void Transformer::write(std::optional<DType> autocast, std::int64_t tokens) {
   tape_.without_grad([&] {
     tape_.with_autocast(autocast, [&] {
       Tensors cache(2 * blocks_.size());
+      const std::int64_t prompt = this->tokens();
       Tensor x = embed();
       const BlockContext context = context_of(x.dtype);
       for (std::size_t i = 0; i < blocks_.size(); ++i) {
         x = run_block(i, x, context);
         Tensors own(2);
-        grow_cache(own, recipe_.sequence, autocast.value_or(x.dtype));
+        grow_cache(own, prompt, autocast.value_or(x.dtype));
         std::move(own.begin(), own.end(), cache.begin() + 2 * static_cast<std::ptrdiff_t>(i));
       }
       const DType type = autocast.value_or(x.dtype);
       x = {};
       at("generate");
-      grow_cache(cache, recipe_.sequence + tokens - 1, type);
-      grow_cache(cache, recipe_.sequence + tokens, type);
+      grow_cache(cache, prompt + tokens - 1, type);
+      grow_cache(cache, prompt + tokens, type);
       const Tensor logits = tape_.empty({recipe_.micro_batch, spec_.outputs()}, type);
       const Tensor wide = tape_.empty(logits.shape, DType::kFp32), probabilities = tape_.empty(logits.shape, DType::kFp32);
     });

@@ -3,7 +3,9 @@
 
 #include "core/model/adapter.h"
 #include "formats/models/resolve_model.h"
+#include "sim/stack/device_room.h"
 #include "sim/stack/predict_stack.h"
+#include "sim/answers/training_length.h"
 #include "sim/stack/stack_answer.h"
 
 namespace plimsoll {
@@ -105,8 +107,11 @@ TEST_CASE("Both sequences of a pair count as tokens, and a pair as one sample") 
     return stack_answer(*resolve_model(kModel), recipe_of(2), setup, a100(), predicted(recipe_of(2), setup));
   };
   const FitAnswer pairs = answer_to(PreferenceMethod::kDpo), answers = answer_to(PreferenceMethod::kKto);
-  CHECK(pairs.tokens_per_second == Approx(pairs.samples_per_second * 2 * 512));
-  CHECK(answers.tokens_per_second == Approx(answers.samples_per_second * 512));
+  CHECK(pairs.tokens_per_second * pairs.step_seconds == Approx(2 * 2 * 512));
+  CHECK(answers.tokens_per_second * answers.step_seconds == Approx(2 * 512));
+  LengthRequest million;
+  million.tokens = "1M";
+  CHECK(training_length(million, *resolve_model(kModel), recipe_of(2), 2)->samples == Approx(1e6 / (2 * 512)));
 }
 
 namespace {
@@ -137,16 +142,29 @@ TEST_CASE("What vLLM wrote is scored by the model, and by a reference where ther
   CHECK(predicted(recipe_of(4), held).time.model_flops - own == kScore);
 }
 
-// 0.3 of what the driver shows, 0.99 of the board's 80 GiB.
 TEST_CASE("vLLM takes its share of the GPU, with all that it holds") {
   const StackPrediction elsewhere = predicted(recipe_of(4), writing(Rollout::kElsewhere)), beside = predicted(recipe_of(4), writing(Rollout::kVllm));
-  const double share = static_cast<double>((elsewhere.usable - beside.usable).count) / static_cast<double>(a100().memory.count);
-  CHECK(share == Approx(0.3 * 0.99).epsilon(0.002));
-  CHECK(beside.peak.process - elsewhere.peak.process == elsewhere.usable - beside.usable);
-  CHECK(beside.fits);
-  StackSetup narrow = writing(Rollout::kVllm);
-  narrow.preference.vllm_share = 0.0004;  // 32 MiB of 80 GiB, where weights take 38
-  CHECK_FALSE(predicted(recipe_of(4), narrow).fits);
+  const Bytes share = vllm_memory(a100(), writing(Rollout::kVllm));
+  CHECK(elsewhere.usable - beside.usable == share);
+  CHECK(beside.peak.process == elsewhere.peak.process);
+  CHECK(beside.peak.device - elsewhere.peak.device == share);
+  StackSetup capped = writing(Rollout::kVllm);
+  capped.device_memory = kGiB * 10;
+  CHECK(predicted(recipe_of(4), capped).usable == kGiB * 7);  // 0.3 of 10 GiB are vLLM's
+  capped.preference.vllm_share = 0.999;
+  capped.device_memory = kMiB * 100;  // of which 38 MiB of weights are vLLM's alone
+  CHECK(predicted(recipe_of(4), capped).usable < kMiB);
+  CHECK_FALSE(predicted(recipe_of(4), capped).fits);
+}
+
+// Weights of 19,993,088 parameters in two bytes: 39,986,176 B, of 80 GiB of which the driver shows 0.9894.
+TEST_CASE("A share in which vLLM's weights do not lie is refused, the least in which they do is not") {
+  StackSetup setup = writing(Rollout::kVllm);
+  const double visible = static_cast<double>(vllm_memory(a100(), setup).count) / 0.3;
+  setup.preference.vllm_share = 39'986'176 / visible * 0.999;
+  CHECK_THAT(refusal(recipe_of(4), setup), Catch::Contains("its weights alone take"));
+  setup.preference.vllm_share = 39'986'176 / visible * 1.001;
+  CHECK(refusal(recipe_of(4), setup).empty());
 }
 
 // Keys and values of an answer of 512 tokens: 4 blocks · 2 · 4 heads · 64 · 2 B · 512 = 2,097,152 B; one of the eight is there twice while it grows.
@@ -170,6 +188,12 @@ TEST_CASE("Trainings on preferences that TRL has not are refused by name") {
   CHECK_THAT(refusal(recipe_of(1), titan), Catch::Contains("as TRL trains it"));
   CHECK_THAT(refusal(recipe_of(1), writing(Rollout::kTransformers, 0)), Catch::Contains("behind a prompt"));
   CHECK_THAT(refusal(recipe_of(1), writing(Rollout::kVllm, 512)), Catch::Contains("leaves nothing"));
+  StackSetup llmc = setup_of(PreferenceMethod::kDpo);
+  llmc.stack = Stack::kLlmc;
+  CHECK_THAT(refusal(recipe_of(1), llmc), Catch::Contains("as TRL trains it"));
+  StackSetup prompted_texts = setup_of(PreferenceMethod::kNone);
+  prompted_texts.preference.prompt = 8;
+  CHECK_THAT(refusal(recipe_of(1), prompted_texts), Catch::Contains("where answers are preferred"));
   StackSetup shared = writing(Rollout::kTransformers);
   shared.data_ranks = 2;
   shared.zero = 3;

@@ -61,6 +61,26 @@ std::string refusal(const ModelSpec& spec, const StackSetup& setup) {
 
 }  // namespace
 
+TEST_CASE("Ranks of experts that are said as they are anyway change nothing") {
+  StackSetup said = megatron(4, 4);
+  const StackPrediction plain = predict(mixture(2), recipe(), said);
+  said.expert_tensor_ranks = 1;
+  CHECK(predict(mixture(2), recipe(), said).peak.process == plain.peak.process);
+}
+
+// Of a layer 4 h² + 8 h elements are matrices within blocks, and 8 experts' 3 h f: with 4 ranks of experts a rank has two. Muon has one state where
+// Adam has two of each such element: dense ones over all 4 ranks, (4 h² + 8 h) / 4 · 4 B a layer; experts' whole, 2 · 3 h f · 4 B.
+TEST_CASE("Muon leaves out a state of a rank's own experts' matrices, and of its share of the others") {
+  StackSetup shared = megatron(4, 4);
+  shared.zero = 1;
+  Recipe adam = recipe(), muon = recipe();
+  adam.optimizer = OptimizerKind::kAdam;
+  muon.optimizer = OptimizerKind::kMuon;
+  const auto states = [&](const Recipe& made) { return predict(mixture(2), made, shared).at_peak.optimizer.count; };
+  const double dense = 4.0 * kHidden * kHidden + 8.0 * kHidden, experts = 2.0 * kExpert;
+  CHECK(static_cast<double>(states(adam) - states(muon)) == Approx(2 * 4 * (dense / 4 + experts)).epsilon(0.01));
+}
+
 TEST_CASE("A layer of experts keeps the rows that come, what both products read, and numbers a token") {
   // In two bytes: attention's half keeps x, its norm, queries to values (3), the result, and the stream behind it, 7 Rh; the router its
   // input, Rh. P = 2 R rows come: they themselves (Ph), gate and up (2 Pf), what the second product reads (Pf).
