@@ -61,12 +61,12 @@ Tensor for_every_head(Tape& tape, const Tensor& x, const Shape& queries) {
 
 }  // namespace
 
-AttentionHeads detached(const AttentionHeads& heads) {
+RankHeads detached(const RankHeads& heads) {
   if (!heads.are_apart()) return {.queries = heads.queries.detached(), .keys = {}, .values = {}};
   return {.queries = heads.queries.detached(), .keys = heads.keys.detached(), .values = heads.values.detached()};
 }
 
-AttentionHeads of_every_head(Tape& tape, const AttentionHeads& heads) {
+RankHeads of_every_head(Tape& tape, const RankHeads& heads) {
   if (!heads.are_apart()) return detached(heads);
   const Shape& wide = heads.queries.shape;
   return {.queries = heads.queries.detached(), .keys = for_every_head(tape, heads.keys, wide), .values = for_every_head(tape, heads.values, wide)};
@@ -78,7 +78,7 @@ Tensor summed_over_heads(Tape& tape, Tensor gradient, const Tensor& read) {
   return tape.empty(read.shape, read.dtype);
 }
 
-AttentionHeads attention_heads(Tape& tape, const Tensor& qkv, const HeadNorms& norms, const ModelSpec& spec, const MegatronCut& cut) {
+RankHeads attention_heads(Tape& tape, const Tensor& qkv, const HeadNorms& norms, const ModelSpec& spec, const MegatronCut& cut) {
   const bool grouped = spec.kv_heads != spec.heads;
   if (!grouped && norms.queries.weight == nullptr && spec.positions != PositionKind::kRope) return {.queries = qkv, .keys = {}, .values = {}};
   const std::int64_t keys = spec.kv_heads * spec.head_dim / cut.tensor_ranks;

@@ -21,19 +21,19 @@ Scores scores_of(const ModelSpec& spec, const MegatronCut& cut) {
 }
 
 /// Gradients of what attention read, from those of queries, keys and values: one tensor where all lies side by side.
-Tensors input_gradients(Tape& tape, const AttentionHeads& read, Tensors apart) {
+Tensors input_gradients(Tape& tape, const RankHeads& read, Tensors apart) {
   if (read.are_apart()) return apart;
   tape.stream(2 * traffic(read.queries), read.queries.dtype);
   return only(tape.empty(read.queries.shape, read.queries.dtype));
 }
 
-std::int64_t bytes_of(const AttentionHeads& heads) {
+std::int64_t bytes_of(const RankHeads& heads) {
   const std::int64_t others = heads.are_apart() ? heads.keys.bytes().count + heads.values.bytes().count : 0;
   return heads.queries.bytes().count + others;
 }
 
 /// Where a kernel writes the gradients of what it read.
-Tensors gradients_like(Tape& tape, const AttentionHeads& read) {
+Tensors gradients_like(Tape& tape, const RankHeads& read) {
   Tensors made;
   for (const Tensor* part : {&read.queries, &read.keys, &read.values}) {
     if (!part->shape.empty()) made.push_back(tape.empty(part->shape, part->dtype));
@@ -42,7 +42,7 @@ Tensors gradients_like(Tape& tape, const AttentionHeads& read) {
 }
 
 /// What the kernel reads, and saves.
-AttentionHeads saved_of(Tape& tape, const AttentionHeads& heads, const MegatronCut& cut) {
+RankHeads saved_of(Tape& tape, const RankHeads& heads, const MegatronCut& cut) {
   if (!heads.are_apart() || !cut.copies_attention) return detached(heads);
   const auto batch_first = [&](const Tensor& x) {
     tape.stream(2 * traffic(x), x.dtype);
@@ -52,14 +52,14 @@ AttentionHeads saved_of(Tape& tape, const AttentionHeads& heads, const MegatronC
 }
 
 /// Sizes of what is read, without memory.
-AttentionHeads shapes_of(AttentionHeads heads) {
+RankHeads shapes_of(RankHeads heads) {
   for (Tensor* part : {&heads.queries, &heads.keys, &heads.values}) *part = {.storage = nullptr, .shape = part->shape, .dtype = part->dtype};
   return heads;
 }
 
-Tensor unfused(Tape& tape, const AttentionHeads& heads, const Shape& result, const Scores& scores, const MegatronCut& cut) {
+Tensor unfused(Tape& tape, const RankHeads& heads, const Shape& result, const Scores& scores, const MegatronCut& cut) {
   const DType type = heads.queries.dtype;
-  const AttentionHeads saved = of_every_head(tape, heads);
+  const RankHeads saved = of_every_head(tape, heads);
   // The product is added to a buffer that is not read, and a local of the module holds its result until it returns.
   Tensor added_to = tape.empty(scores.shape(), type);
   const Tensor raw = tape.empty(scores.shape(), type);
@@ -94,9 +94,9 @@ Tensor unfused(Tape& tape, const AttentionHeads& heads, const Shape& result, con
   });
 }
 
-Tensor fused(Tape& tape, const AttentionHeads& heads, const Shape& result, const Scores& scores, const MegatronCut& cut) {
+Tensor fused(Tape& tape, const RankHeads& heads, const Shape& result, const Scores& scores, const MegatronCut& cut) {
   const DType type = heads.queries.dtype;
-  const AttentionHeads saved = saved_of(tape, heads, cut);
+  const RankHeads saved = saved_of(tape, heads, cut);
   const Tensor inner = tape.empty(result, type);
   const Tensor sums = tape.empty({scores.batch, scores.rows}, DType::kFp32);
   const double volume = static_cast<double>(scores.batch) * static_cast<double>(scores.rows) * static_cast<double>(scores.keys) *
@@ -121,7 +121,7 @@ Tensor fused(Tape& tape, const AttentionHeads& heads, const Shape& result, const
   });
 }
 
-Tensor once(Tape& tape, const AttentionHeads& heads, const ModelSpec& spec, const MegatronCut& cut) {
+Tensor once(Tape& tape, const RankHeads& heads, const ModelSpec& spec, const MegatronCut& cut) {
   const Shape result{cut.rows(), spec.attention_width() / cut.tensor_ranks};
   const Scores scores = scores_of(spec, cut);
   return cut.fused_attention ? fused(tape, heads, result, scores, cut) : unfused(tape, heads, result, scores, cut);
@@ -129,7 +129,7 @@ Tensor once(Tape& tape, const AttentionHeads& heads, const ModelSpec& spec, cons
 
 }  // namespace
 
-Tensor core_attention(Tape& tape, const AttentionHeads& heads, const ModelSpec& spec, const MegatronCut& cut) {
+Tensor core_attention(Tape& tape, const RankHeads& heads, const ModelSpec& spec, const MegatronCut& cut) {
   if (!cut.recomputes_attention) return once(tape, heads, spec, cut);
   if (!heads.are_apart()) {
     return checkpoint(tape, heads.queries, [&tape, &spec, cut](const Tensor& x) { return once(tape, {.queries = x, .keys = {}, .values = {}}, spec, cut); });

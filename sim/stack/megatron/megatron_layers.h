@@ -8,7 +8,7 @@
 
 namespace plimsoll {
 
-struct AttentionHeads;
+struct RankHeads;
 
 /// How Megatron-LM's ranks cut a model, and what else decides its tensors.
 struct MegatronCut {
@@ -43,7 +43,7 @@ Tensor fp8_column_parallel(Tape& tape, const Tensor& x, const Weights& weights, 
 Tensor fp8_row_parallel(Tape& tape, const Tensor& x, const Weights& weights, const MegatronCut& cut);
 /// Saves what it reads: one tensor where all lies side by side. FlashAttention saves copies batch first instead, and what is written out copies
 /// of keys and values for every query head.
-Tensor core_attention(Tape& tape, const AttentionHeads& heads, const ModelSpec& spec, const MegatronCut& cut);
+Tensor core_attention(Tape& tape, const RankHeads& heads, const ModelSpec& spec, const MegatronCut& cut);
 /// residual + dropout(x + bias), one kernel.
 Tensor bias_dropout_add(Tape& tape, const Tensor& x, Parameter* bias, const Tensor& residual, double share);
 /// GELU, or activation(gate) · up of halves that lie side by side; saves what it reads.
