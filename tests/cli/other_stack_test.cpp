@@ -129,6 +129,7 @@ TEST_CASE("options of one stack's layers and loops are refused beside another, n
   refused({"--stack", "pytorch", "--modules", "nanogpt", "--half-logits"}, "--half-logits");
   refused({"--stack", "pytorch", "--modules", "nanogpt", "--liger"}, "--liger");
   refused({"--stack", "megatron", "--liger"}, "--liger");
+  refused({"--stack", "megatron", "--lora", "8"}, "no adapters");
   refused({"--stack", "pytorch", "--liger"}, "no kernels for the family of gpt2");
   refused({"--stack", "pytorch", "--modules", "unsloth"}, "Unsloth");
   refused({"--stack", "pytorch", "--tiled-mlp"}, "--tiled-mlp");

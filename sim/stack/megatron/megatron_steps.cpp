@@ -127,6 +127,9 @@ Result<void> check_megatron(const ModelSpec& spec, const Recipe& recipe, const S
     return fail({.kind = ErrorKind::kInput, .what = fmt::format("megatron: {} {}, which its layers are not taken to have", spec.name, foreign),
                  .where = {}, .remedy = "choose --stack pytorch"});
   }
+  if (recipe.adapter.exists()) {
+    return fail({.kind = ErrorKind::kInput, .what = "megatron's arguments have no adapters", .where = "--lora", .remedy = "choose --stack pytorch"});
+  }
   if (const auto shared = check_rank_experts(spec, setup); !shared) return shared;
   if (spec.heads % t != 0 || spec.ffn % t != 0 || spec.kv_heads % t != 0) {
     return contradiction(fmt::format("{} heads, {} key heads or {} of the feed-forward layer do not divide by {} tensor ranks", spec.heads, spec.kv_heads, spec.ffn, t));
