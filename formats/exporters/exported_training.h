@@ -32,6 +32,8 @@ struct ExportedTraining {
   std::string origin;                 ///< in words: "plan 'zero-offload' of plimsoll", "setup of deepspeed"
   std::vector<std::string> foretold;  ///< what was predicted, a line each; may be empty
 
+  std::string preferences;            ///< "dpo", "kto", "grpo": what is learned from where it is not texts; empty: texts
+
   std::int64_t data_ranks = 1;
   std::int64_t tensor_ranks = 1;
   std::int64_t stages = 1;

@@ -57,6 +57,8 @@ void note_model(const ExportedTraining& training, std::vector<std::string>& note
                   spec.name, spec.blocks(), spec.hidden, training.recipe.sequence));
   if (training.recipe.adapter.exists())
     notes.push_back("it also brings the adapters; the options speak of the whole model alone");
+  if (!training.preferences.empty())
+    notes.push_back(fmt::format("{} is TRL's trainer's to bring, with its reference and what writes answers; the options tell how GPUs share the model", training.preferences));
 }
 
 }  // namespace plimsoll

@@ -90,6 +90,7 @@ Result<ExportedTraining> exported_training(const ModelSpec& spec, const Recipe& 
   }
   if (const auto sayable = check_sayable(setup); !sayable) return fail(sayable.error());
   ExportedTraining training{.spec = spec, .recipe = recipe, .source = *source};
+  if (setup.preference.exists()) training.preferences = to_text(setup.preference.method);
   training.origin = fmt::format("setup of {}: {}", to_text(setup.stack), describe(setup));
   training.data_ranks = setup.data_ranks;
   training.tensor_ranks = setup.tensor_ranks;

@@ -128,6 +128,7 @@ void add_bubble(StackPrediction& prediction, const Recipe& recipe, const StackSe
 }
 
 Result<StackPrediction> predict_arenas(const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup, const GpuEntry& gpu) {
+  if (const auto known = check_preference(spec, recipe, setup); !known) return fail(known.error());
   if (const auto trains = check_llmc(spec, recipe, setup); !trains) return fail(trains.error());
   if (const auto kept = check_optimizer_form(spec, recipe, setup); !kept) return fail(kept.error());
   if (const auto known = check_fp8(spec, recipe, setup, gpu); !known) return fail(known.error());
@@ -293,7 +294,6 @@ Result<StackPrediction> predict_run(const StackRun& run, const Recipe& recipe, c
 
 Result<StackPrediction> predict_stack(const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup, const GpuEntry& gpu,
                                       StackDetail detail) {
-  if (const auto known = check_preference(spec, recipe, setup); !known) return fail(known.error());
   if (setup.stack == Stack::kLlmc) return predict_arenas(spec, recipe, setup, gpu);
   const auto run = run_stack(spec, recipe, setup, gpu);
   if (!run) return fail(run.error());

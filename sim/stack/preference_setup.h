@@ -47,6 +47,8 @@ struct PreferenceSetup {
   [[nodiscard]] bool exists() const { return method != PreferenceMethod::kNone; }
   /// Whether it learns from what it wrote itself.
   [[nodiscard]] bool writes() const { return method == PreferenceMethod::kGrpo; }
+  /// Whether its trainer switches dropout off, in the model and in what adapters read (TRL's disable_dropout; not of GRPO).
+  [[nodiscard]] bool drops_nothing() const { return method == PreferenceMethod::kDpo || method == PreferenceMethod::kKto; }
   /// Sequences that a sample of the data set has: both answers of a pair go through the model.
   [[nodiscard]] std::int64_t sequences() const { return method == PreferenceMethod::kDpo ? 2 : 1; }
 };

@@ -55,7 +55,7 @@ AttentionKernel attention_of(const ModelSpec& spec, const Recipe& recipe, const 
 }
 
 void take_dropout(ModuleRules& rules, const ModelSpec& spec, const StackSetup& setup) {
-  rules.dropout = setup.dropout.value_or(setup.preference.exists() ? 0 : family_dropout(spec, setup.modules));  // TRL switches it off
+  rules.dropout = setup.dropout.value_or(setup.preference.drops_nothing() ? 0 : family_dropout(spec, setup.modules));
   rules.embedding_dropout = spec.family == Family::kOpt ? 0 : rules.dropout;
   const bool keeps_shares = spec.family == Family::kTransfoXl && !is_large_transfo_xl(spec);
   rules.attention_dropout = keeps_shares || (!setup.dropout && spec.family == Family::kOpt) ? 0 : rules.dropout;

@@ -34,7 +34,7 @@ Transformer::Transformer(Tape& tape, const ModelSpec& spec, const Recipe& recipe
                         .dtype = rules.prepared ? DType::kFp32 : weights,
                         .compute = weights,
                         .adapters = rules.narrow_adapters ? weights : DType::kFp32,
-                        .dropout = setup.adapter_dropout,
+                        .dropout = setup.preference.drops_nothing() ? 0 : setup.adapter_dropout,
                         .kind = setup.adapter,
                         .plain_scales = setup.plain_scales,
                         .older_bitsandbytes = setup.older_bitsandbytes,
