@@ -18,6 +18,7 @@
 #include "cli/options/strategy_choice.h"
 #include "cli/print/output_file.h"
 #include "cli/print/print_fit.h"
+#include "cli/program/job_here.h"
 #include "executor/checkpoint/adapter_folder.h"
 #include "executor/checkpoint/load_weights.h"
 #include "executor/checkpoint/new_folder.h"
@@ -323,6 +324,11 @@ Result<TargetMachine> machine_of(const RunFlags& flags, Backend backend, const s
   return limited ? std::move(machine) : fail(limited.error());
 }
 
+/// A finished plan has its machine, other ranks would disturb, and what the user said of links stays.
+bool wants_copies_measured(const RunFlags& flags, const RunRequest& request) {
+  return !request.plan && !is_in_a_job() && flags.machine.pcie.empty() && !flags.machine.dram_gbs;
+}
+
 /// What needs no look at the machine or the model.
 void take_as_typed(const RunFlags& flags, RunRequest& request) {
   request.warm_up_steps = flags.warm_up_steps;
@@ -359,6 +365,7 @@ Result<RunRequest> make_run_request(const RunFlags& flags) {
   const auto save_options = save_options_of(flags);
   if (!save_options) return fail(save_options.error());
   request.machine = machine->platform;
+  if (*backend == Backend::kCuda && wants_copies_measured(flags, request)) measure_copies(request.machine, flags.device, notes);
   request.costs = machine->costs;
   request.backend = *backend;
   request.strategy = strategy->family;

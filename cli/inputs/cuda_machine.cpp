@@ -4,9 +4,11 @@
 
 #include <algorithm>
 
+#include "cli/print/waiting_line.h"
 #include "executor/cuda/device.h"
 #include "formats/machines/gpu_catalogue.h"
 #include "profiler/probe/this_computer.h"
+#include "session/probe/copy_trial.h"
 
 namespace plimsoll {
 namespace {
@@ -51,6 +53,20 @@ Result<void> limit_to_free_memory(Platform& platform, std::uint32_t number) {
     if (space.kind == SpaceKind::kDevice) space.usable = std::min(space.usable, std::max(Bytes(0), free - kBesideArena));
   }
   return {};
+}
+
+void measure_copies(Platform& platform, std::uint32_t number, std::vector<std::string>& notes) {
+  const WaitingLine waiting("measuring copies");
+  try {
+    const auto device = open_cuda_device(number);
+    if (!device) throw EnvironmentError(device.error());
+    const auto cpu = platform.queue("cpu");
+    const CopyRates rates = try_copies(**device, static_cast<std::size_t>(platform.at(platform.at(*cpu).processor).cores));
+    take_copy_rates(platform, rates);
+    notes.push_back(words_of(rates));
+  } catch (const EnvironmentError& error) {
+    notes.push_back(fmt::format("copies are not measured: {}", error.error().text()));
+  }
 }
 
 }  // namespace plimsoll

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "cli/options/machine_flags.h"
 #include "core/platform/platform.h"
 
@@ -12,5 +15,8 @@ Result<MachineFlags> with_cuda_device(MachineFlags flags, std::uint32_t number =
 
 /// Lowers what plans may use of the device to what is free of it now, less what the backend keeps for itself.
 Result<void> limit_to_free_memory(Platform& platform, std::uint32_t number = 0);
+
+/// Measures copies to and from the device beside the CPU's Adam, and gives the platform what was found. A note says what, or why not.
+void measure_copies(Platform& platform, std::uint32_t number, std::vector<std::string>& notes);
 
 }  // namespace plimsoll

@@ -1,5 +1,6 @@
 #include "session/probe/adam_load.h"
 
+#include <algorithm>
 #include <chrono>
 #include <random>
 
@@ -8,7 +9,9 @@
 namespace plimsoll {
 namespace {
 
-constexpr std::int64_t kElements = std::int64_t{7} << 20;  // 28 MiB an array
+/// Of a thread's arrays: 28 MiB each, and of all threads together no more than 2 GiB.
+constexpr std::int64_t kMostElements = std::int64_t{7} << 20, kMostTogether = std::int64_t{128} << 20;
+constexpr std::size_t kArrays = 4;
 constexpr std::int64_t kPiece = std::int64_t{1} << 16;
 /// Reads weights, gradient and moments, writes weights and moments: 7 numbers of 4 bytes.
 constexpr std::int64_t kBytesAnElement = 28;
@@ -20,18 +23,35 @@ std::int64_t now_ns() {
 
 }  // namespace
 
-AdamLoad::AdamLoad(std::size_t threads) : states_(threads) {
+AdamLoad::AdamLoad(std::size_t threads)
+    : count_(std::max<std::size_t>(1, threads)),
+      elements_(std::min(kMostElements, kMostTogether / static_cast<std::int64_t>(count_) / kPiece * kPiece)),
+      memory_(Bytes(static_cast<std::int64_t>(count_ * kArrays * sizeof(float)) * elements_)) {
   std::mt19937 random(1);
   std::normal_distribution<float> normal;
   std::vector<float> drawn(kDrawn);
   for (float& value : drawn) value = normal(random);
-  for (States& states : states_) {
-    for (std::vector<float>* list : {&states.weights, &states.gradient, &states.m, &states.v}) {
-      list->resize(static_cast<std::size_t>(kElements));
-      for (std::size_t i = 0; i < list->size(); ++i)
-        (*list)[i] = list == &states.v ? drawn[i % kDrawn] * drawn[i % kDrawn] : drawn[i % kDrawn];
+  for (std::size_t i = 0; i < count_; ++i) threads_.emplace_back([this, i, &drawn] { fill(states_of(i), drawn); });
+  join();
+}
+
+AdamLoad::States AdamLoad::states_of(std::size_t thread) const {
+  float* const first = reinterpret_cast<float*>(memory_.data()) + static_cast<std::int64_t>(thread * kArrays) * elements_;
+  return {first, first + elements_, first + 2 * elements_, first + 3 * elements_};
+}
+
+void AdamLoad::fill(const States& states, const std::vector<float>& drawn) const {
+  for (float* const list : {states.weights, states.gradient, states.m, states.v}) {
+    for (std::int64_t i = 0; i < elements_; ++i) {
+      const float value = drawn[static_cast<std::size_t>(i) % kDrawn];
+      list[i] = list == states.v ? value * value : value;
     }
   }
+}
+
+void AdamLoad::join() {
+  for (std::thread& thread : threads_) thread.join();
+  threads_.clear();
 }
 
 AdamLoad::~AdamLoad() {
@@ -41,26 +61,26 @@ AdamLoad::~AdamLoad() {
 void AdamLoad::start() {
   running_ = true;
   bytes_ = 0;
+  for (std::size_t i = 0; i < count_; ++i) threads_.emplace_back([this, i] { work(states_of(i)); });
+  const auto all_began = static_cast<std::int64_t>(count_) * kPiece * kBytesAnElement;
+  while (bytes_ < all_began) std::this_thread::yield();
+  bytes_ = 0;
   started_ns_ = now_ns();
-  for (States& states : states_) threads_.emplace_back([this, &states] { work(states); });
 }
 
 double AdamLoad::stop() {
   running_ = false;
-  for (std::thread& thread : threads_) thread.join();
-  threads_.clear();
+  join();
   const double seconds = static_cast<double>(now_ns() - started_ns_) * 1e-9;
   return seconds > 0 ? static_cast<double>(bytes_) / seconds : 0;
 }
 
-void AdamLoad::work(States& states) {
+void AdamLoad::work(const States& states) {
   const UpdateStep<float> step{
       .beta1 = 0.9f, .beta2 = 0.999f, .step_size = 1e-4f, .inverse_root = 1, .epsilon = 1e-8f, .keep = 0.9999f};
-  for (std::int64_t at = 0; running_; at = at + kPiece < kElements ? at + kPiece : 0) {
-    float* const weights = states.weights.data() + at;
-    float* const m = states.m.data() + at;
-    float* const v = states.v.data() + at;
-    loops<float>().adamw(kPiece, step, states.gradient.data() + at, weights, m, v, weights, m, v);
+  for (std::int64_t at = 0; running_; at = at + kPiece < elements_ ? at + kPiece : 0) {
+    float *const weights = states.weights + at, *const m = states.m + at, *const v = states.v + at;
+    loops<float>().adamw(kPiece, step, states.gradient + at, weights, m, v, weights, m, v);
     bytes_ += kPiece * kBytesAnElement;
   }
 }

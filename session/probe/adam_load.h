@@ -5,29 +5,38 @@
 #include <thread>
 #include <vector>
 
+#include "executor/cpu/arena.h"
+
 namespace plimsoll {
 
 /// The CPU's AdamW at work on its own fp32 states, larger than any cache, on some threads: what contends with DMA for the host's
 /// memory.
 class AdamLoad {
  public:
-  /// Reserves the states, 112 MiB a thread, and fills them; nothing runs yet.
+  /// Reserves the states, 112 MiB a thread but 2 GiB at most, and fills them; nothing runs yet.
   explicit AdamLoad(std::size_t threads);
   ~AdamLoad();
   AdamLoad(const AdamLoad&) = delete;
   AdamLoad& operator=(const AdamLoad&) = delete;
 
+  /// Returns when it is well under way.
   void start();
   /// Stops, and gives the bytes a second that it read and wrote since start().
   double stop();
 
  private:
+  /// Of one thread, each of elements_ numbers.
   struct States {
-    std::vector<float> weights, gradient, m, v;
+    float *weights, *gradient, *m, *v;
   };
-  void work(States& states);
+  [[nodiscard]] States states_of(std::size_t thread) const;
+  void fill(const States& states, const std::vector<float>& drawn) const;
+  void work(const States& states);
+  void join();
 
-  std::vector<States> states_;
+  std::size_t count_;      ///< of threads
+  std::int64_t elements_;  ///< of each array
+  HostArena memory_;       ///< pages as those of a plan's states
   std::vector<std::thread> threads_;
   std::atomic<bool> running_ = false;
   std::atomic<std::int64_t> bytes_ = 0;

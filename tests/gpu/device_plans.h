@@ -16,11 +16,20 @@ T taken(Result<T> result) {
   return std::move(*result);
 }
 
-/// The machine around the bench's board, with a cap on its memory where `cap` is not zero; with `direct` its drive reaches the board.
-inline Platform machine_of(const Bench& bench, Bytes cap = Bytes(0), bool direct = false) {
-  MachineOptions options{.ram = 64 * kGiB, .ssd = 24 * kGiB, .cpu_cores = 8, .direct_storage = direct};
-  if (cap > Bytes(0)) options.device_memory = cap;
+constexpr int kWorkers = 8;  ///< of the CPU
+
+/// What is around the bench's board.
+inline MachineOptions usual_machine() { return {.ram = 64 * kGiB, .ssd = 24 * kGiB, .cpu_cores = kWorkers}; }
+
+inline Platform machine_of(const Bench& bench, const MachineOptions& options = usual_machine()) {
   return taken(gpu_platform(bench.board(), options)).platform;
+}
+
+/// With a drive that reaches the board.
+inline Platform machine_with_direct_storage(const Bench& bench) {
+  MachineOptions options = usual_machine();
+  options.direct_storage = true;
+  return machine_of(bench, options);
 }
 
 inline Plan plan_for(const Platform& machine, const ModelSpec& spec, const Recipe& recipe, const Strategy& strategy) {

@@ -56,7 +56,7 @@ double direct_rate(const Plan& plan, const Trace& trace, InstructionKind kind) {
 void note_rates(Bench& bench, const Recipe& recipe) {
   const ModelSpec spec = taken(resolve_model("gpt2"));
   for (const Strategy& strategy : {kWeights, kActivations}) {
-    const Plan direct = plan_for(machine_of(bench, Bytes(0), true), spec, recipe, strategy);
+    const Plan direct = plan_for(machine_with_direct_storage(bench), spec, recipe, strategy);
     const Plan staged = plan_for(machine_of(bench), spec, recipe, strategy);
     const Trace one = run_on(bench, direct, 6), other = run_on(bench, staged, 6);
     const double read = direct_rate(direct, one, InstructionKind::kRead), written = direct_rate(direct, one, InstructionKind::kWrite);
@@ -81,7 +81,7 @@ void direct_storage(Bench& bench) {
       recipe.precision = precision;
       recipe.accumulate = accumulate;
       const ModelSpec spec = test::small_model(Family::kLlama, 4);
-      const Platform machine = machine_of(bench, Bytes(0), true);
+      const Platform machine = machine_with_direct_storage(bench);
       const std::vector<double> expected = losses_of(run_on(bench, plan_for(machine, spec, recipe, {}), 6));
       std::uint64_t jitter = 0;
       for (const Strategy& strategy : on_the_drive()) {

@@ -19,7 +19,7 @@ struct Layers {
 };
 constexpr Layers kAll[] = {{"gpt2-xl", "gpt2-xl", 12, 50257, 4, 1024}, {"llama-3-8b", "llama-3-8b", 4, 32000, 2, 2048}};
 
-constexpr double kSustained = 0.2;  // seconds of each kernel
+constexpr double kSustained = 0.2;  // seconds of each kernel, where nothing else is said
 
 double median_step(const Bench& bench, const Plan& plan) {
   const auto executor = executor_on(bench, plan);
@@ -31,6 +31,7 @@ double median_step(const Bench& bench, const Plan& plan) {
 }
 
 void steps(Bench& bench) {
+  const double each = sustained_for(kSustained);
   for (const Layers& of : kAll) {
     ModelSpec spec = taken(resolve_model(of.model));
     spec.layers = of.layers;
@@ -38,9 +39,9 @@ void steps(Bench& bench) {
     const Recipe recipe{.precision = Precision::kBf16Mixed, .micro_batch = of.batch, .sequence = of.sequence, .learning_rate = 1e-4};
     const Plan plan = plan_for(machine_of(bench), spec, recipe, {});
     const double step = median_step(bench, plan), tokens = static_cast<double>(recipe.tokens_per_step()) / step;
-    const OwnSeconds own = own_seconds(bench, plan, kCorpus, kSustained);
+    const OwnSeconds own = own_seconds(bench, plan, kCorpus, each);
     bench.add(of.name, 1e3 * step, step <= own.step / 0.9,
-              fmt::format("ms, kernels {:.2f} ms of {:.1f} s each, {} layers, {:.0f} tokens/s", 1e3 * own.step, kSustained, of.layers, tokens),
+              fmt::format("ms, kernels {:.2f} ms of {:.1f} s each, {} layers, {:.0f} tokens/s", 1e3 * own.step, each, of.layers, tokens),
               {{"step_seconds", step}, {"kernel_seconds", own.step}});
     for (const auto& [kernel, time] : own.of_kernel) {
       bench.add(fmt::format("{} kernel {} {}", of.name, kernel, to_text(plan.kernels[kernel].kind)), 1e6 * time, true, "us");
@@ -51,7 +52,7 @@ void steps(Bench& bench) {
 }  // namespace
 
 std::vector<Check> layer_checks() {
-  return {{"layer-speed", "at most 1/0.9 of their kernels' own sustained times; to be held beside PyTorch's step of the same layers", steps, 90}};
+  return {{"layer-speed", "at most 1/0.9 of their kernels' own sustained times; to be held beside PyTorch's step of the same layers", steps, 240}};
 }
 
 }  // namespace plimsoll::gpu

@@ -46,7 +46,9 @@ double to_gib(Bytes bytes) { return static_cast<double>(bytes.count) / static_ca
 void cap(Bench& bench) {
   const Bytes small(static_cast<std::int64_t>(5.4 * static_cast<double>(kGiB.count)));
   const ModelSpec spec = taken(resolve_model("gpt2-xl"));
-  const Platform machine = machine_of(bench, small);
+  MachineOptions capped = usual_machine();
+  capped.device_memory = small;
+  const Platform machine = machine_of(bench, capped);
   const Plan plan = plan_for(machine, spec, language_recipe(), strategies()[7]);
   const Bytes before = used(bench);
   const auto begin = Clock::now();

@@ -1,0 +1,24 @@
+#include "session/probe/copy_trial.h"
+
+#include <catch2/catch.hpp>
+
+#include "tests/executor/cuda/emulated_device.h"
+
+using namespace plimsoll;
+
+TEST_CASE("a trial of copies finds nine rates and leaves nothing behind") {
+  test::EmulatedDevice device(8 * kMiB);
+  const CopyRates rates = try_copies(device, 1, {.piece = kMiB, .batch_seconds = 0.02, .rounds = 2});
+  for (const double rate : {rates.up, rates.down, rates.adam, rates.up_beside_down, rates.down_beside_up, rates.up_beside_adam,
+                            rates.adam_beside_up, rates.down_beside_adam, rates.adam_beside_down})
+    CHECK(rate > 0);
+  CHECK(device.reserved() == Bytes(0));
+  CHECK(device.pinned() == 0);
+  CHECK(device.blocking_copies() == 0);
+}
+
+TEST_CASE("a trial of copies that finds no room on the device pins nothing") {
+  test::EmulatedDevice device(kMiB);
+  CHECK_THROWS_AS(try_copies(device, 1, {.piece = kMiB}), DeviceFull);
+  CHECK(device.pinned() == 0);
+}
