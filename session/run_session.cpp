@@ -246,7 +246,8 @@ class Session {
     TrainSchedule schedule = request_.schedule;
     schedule.first_step = done_;
     schedule.until_step = until;
-    if (request_.backend == Backend::kCuda) schedule.traced_steps = traced_on_device(schedule.traced_steps, until - done_);
+    const bool warms_up = until < schedule.end_step;  // and is traced whole, to learn from
+    if (request_.backend == Backend::kCuda && !warms_up) schedule.traced_steps = traced_on_device(schedule.traced_steps, until - done_);
     if (!request_.trial) schedule.states = state_files_of(request_.output);
     schedule.data = mark_;
     if (request_.recipe.adapter.exists()) schedule.base = request_.init;

@@ -39,7 +39,7 @@ struct TrainSchedule {
   DataMark data;                ///< which checkpoints name, so that none goes on with other data
 };
 
-/// How many of `steps` steps on a GPU keep their events where `asked` may: 16 at most and half of them, since traced steps take longer and
+/// How many of `steps` steps on a GPU, after the warm-up, keep their events where `asked` may: 16 at most and half of them, since traced steps take longer and
 /// go by no graphs.
 std::int64_t traced_on_device(std::int64_t asked, std::int64_t steps);
 

@@ -28,7 +28,7 @@ class TraceSampler {
 
   std::vector<Sample> samples() const {
     const auto contended = contended_events(plan_, body_, trace_);
-    const auto typical = typical_steps(trace_.steps);
+    const auto typical = typical_steps(traced_steps(trace_));
     std::vector<Sample> samples;
     for (std::size_t i = 0; i < trace_.events.size(); ++i) {
       const auto& event = trace_.events[i];

@@ -13,4 +13,14 @@ std::set<std::uint32_t> typical_steps(const std::vector<StepSummary>& steps) {
   return typical;
 }
 
+std::vector<StepSummary> traced_steps(const Trace& trace) {
+  std::set<std::uint32_t> with_events;
+  for (const TraceEvent& event : trace.events) with_events.insert(event.step);
+  std::vector<StepSummary> traced;
+  for (const StepSummary& step : trace.steps) {
+    if (with_events.contains(step.step)) traced.push_back(step);
+  }
+  return traced;
+}
+
 }  // namespace plimsoll

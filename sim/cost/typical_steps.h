@@ -13,4 +13,7 @@ namespace plimsoll {
 /// during which the computer was busy with something else says nothing about the next one.
 std::set<std::uint32_t> typical_steps(const std::vector<StepSummary>& steps);
 
+/// The steps of a trace that have events: on a GPU not all have.
+std::vector<StepSummary> traced_steps(const Trace& trace);
+
 }  // namespace plimsoll

@@ -80,7 +80,7 @@ Result<std::vector<Sample>> exchange_samples(std::span<const Plan> plans, std::s
     const FlatBody& body = order->bodies[next.rank];
     const Instruction& of = body.list.instructions[next.instruction];
     const ExchangeTraffic traffic = traffic_of(plan.at(of.exchange), body.uses(of));
-    for (const std::uint32_t step : typical_steps(traces[0].steps)) {
+    for (const std::uint32_t step : typical_steps(traced_steps(traces[0]))) {
       const auto span = span_of(members, events, step);
       if (!span) continue;
       samples.push_back({.key = transfer_key(plan.platform, plan.platform.at(*link), traffic.bytes),

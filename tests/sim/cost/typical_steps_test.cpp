@@ -32,3 +32,12 @@ TEST_CASE("of few steps all are typical, the first only where there is but one o
   CHECK(typical_steps(steps({9, 5})) == std::set<std::uint32_t>{7, 8});
   CHECK(typical_steps(steps({9, 5, 6})) == std::set<std::uint32_t>{8, 9});
 }
+
+TEST_CASE("only steps with events can be typical of what instructions take") {
+  // Of steps 7 to 10 the last two, which are the fastest, were not traced.
+  Trace trace;
+  trace.steps = steps({33, 32, 30, 31});
+  for (const std::uint32_t step : {7, 8, 8}) trace.events.push_back({.step = step});
+  CHECK(typical_steps(traced_steps(trace)) == std::set<std::uint32_t>{7, 8});
+  CHECK(traced_steps({}).empty());
+}
