@@ -1,6 +1,8 @@
 #include "executor/cuda/cufile_io.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -29,17 +31,29 @@ std::size_t checked(ssize_t answer, int problem) {
 
 }  // namespace
 
+CuFileHandle::CuFileHandle(std::shared_ptr<const CuFileLibrary> library, const std::string& path, const DriveFile& file)
+    : library_(std::move(library)), descriptor_(::open(path.c_str(), O_RDWR | O_DIRECT | O_CLOEXEC)) {
+  if (descriptor_ < 0) fail_with(fmt::format("SSD data in {} cannot be opened anew: {}", file.folder(), std::strerror(errno)), {});
+  CuFileDescriptor described;
+  described.file.descriptor = descriptor_;
+  const CuFileStatus status = library_->register_file(&handle_, &described);
+  if (status.code == 0) return;
+  ::close(descriptor_);
+  fail_with(fmt::format("cuFile does not take a file in {} ({}): {}", file.folder(), file.file_system().name, describe(status)),
+            "name a folder on a local NVMe drive with ext4 or XFS (--ssd-folder), look into cufile.log, or leave --direct-storage out");
+}
+
+CuFileHandle::~CuFileHandle() {
+  library_->deregister_file(handle_);
+  ::close(descriptor_);
+}
+
 CuFileIo::CuFileIo(std::shared_ptr<const CuFileLibrary> library, const DriveFile& file,
                    std::span<const std::span<std::byte>> pieces, std::function<void()> use_device)
     : library_(std::move(library)), use_device_(std::move(use_device)) {
   use_device_();
-  CuFileDescriptor described;
-  described.file.descriptor = file.descriptor();
-  const CuFileStatus status = library_->register_file(&file_, &described);
-  if (status.code != 0) {
-    fail_with(fmt::format("cuFile does not take a file in {} ({}): {}", file.folder(), file.file_system().name, describe(status)),
-              "name a folder on a local NVMe drive with ext4 or XFS (--ssd-folder), or leave --direct-storage out");
-  }
+  file_ = std::static_pointer_cast<const CuFileHandle>(
+      file.kept([&](const std::string& path) { return std::make_shared<CuFileHandle>(library_, path, file); }));
   for (const std::span<std::byte> piece : pieces) {
     const CuFileStatus answer = library_->register_memory(piece.data(), piece.size(), 0);
     if (answer.code == 0) registered_.push_back(piece);
@@ -55,7 +69,6 @@ CuFileIo::~CuFileIo() {
     return;  // a device that failed keeps nothing
   }
   for (const std::span<std::byte> piece : registered_) library_->deregister_memory(piece.data());
-  library_->deregister_file(file_);
 }
 
 CuFileIo::Place CuFileIo::place_of(const std::byte* data, std::size_t bytes) const {
@@ -82,13 +95,13 @@ void CuFileIo::move(Bytes offset, const std::byte* data, std::size_t bytes, cons
 
 void CuFileIo::read(Bytes offset, std::span<std::byte> into, const LookAtBytes&) {
   move(offset, into.data(), into.size(), [&](const Place& place, off_t from) {
-    return library_->read(file_, const_cast<std::byte*>(place.base), place.bytes, from, static_cast<off_t>(place.at));
+    return library_->read(file_->get(), const_cast<std::byte*>(place.base), place.bytes, from, static_cast<off_t>(place.at));
   });
 }
 
 void CuFileIo::write(Bytes offset, std::span<const std::byte> from, const LookAtBytes&) {
   move(offset, from.data(), from.size(), [&](const Place& place, off_t to) {
-    return library_->write(file_, place.base, place.bytes, to, static_cast<off_t>(place.at));
+    return library_->write(file_->get(), place.base, place.bytes, to, static_cast<off_t>(place.at));
   });
 }
 

@@ -10,6 +10,22 @@
 
 namespace plimsoll::cuda {
 
+/// A file as cuFile knows it. It is found by its name, which may be gone once this is made.
+class CuFileHandle {
+ public:
+  /// Throws EnvironmentError where cuFile does not take the file of that name.
+  CuFileHandle(std::shared_ptr<const CuFileLibrary> library, const std::string& path, const DriveFile& file);
+  ~CuFileHandle();
+  CuFileHandle(const CuFileHandle&) = delete;
+  CuFileHandle& operator=(const CuFileHandle&) = delete;
+  [[nodiscard]] void* get() const { return handle_; }
+
+ private:
+  std::shared_ptr<const CuFileLibrary> library_;
+  int descriptor_;
+  void* handle_ = nullptr;
+};
+
 /// Moves bytes between a file that bypasses the page cache and memory of a device, by cuFile. Nobody can look at the bytes on the
 /// host, so `look` must be empty.
 class CuFileIo final : public BlockIo {
@@ -41,7 +57,7 @@ class CuFileIo final : public BlockIo {
 
   std::shared_ptr<const CuFileLibrary> library_;
   std::function<void()> use_device_;
-  void* file_ = nullptr;
+  std::shared_ptr<const CuFileHandle> file_;
   std::vector<std::span<std::byte>> registered_;  ///< by address
   CuFileStatus unregistered_{};                   ///< why a piece is not
 };

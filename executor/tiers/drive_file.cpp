@@ -53,6 +53,11 @@ DriveFile::DriveFile(const std::string& folder, Bytes bytes, bool direct)
 
 DriveFile::~DriveFile() { ::close(descriptor_); }
 
+std::shared_ptr<void> DriveFile::kept(const std::function<std::shared_ptr<void>(const std::string& path)>& make) const {
+  if (kept_ == nullptr) kept_ = make(NameForNow(descriptor_, folder_).path());
+  return kept_;
+}
+
 /// Some file systems accept the flag and refuse the transfers.
 bool DriveFile::takes_direct_reads() const {
   if (size_ < kStorageAlignment) return true;

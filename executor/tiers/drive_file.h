@@ -1,5 +1,7 @@
 #pragma once
 
+#include <functional>
+#include <memory>
 #include <string>
 
 #include "core/base/quantity.h"
@@ -27,6 +29,10 @@ class DriveFile {
   [[nodiscard]] const FileSystem& file_system() const { return file_system_; }
   [[nodiscard]] const std::string& folder() const { return folder_; }
 
+  /// For libraries that open a file by its name: what `make` makes of it while it has one, the first time, and the same from then on. It
+  /// is kept as long as the file. Throws what `make` throws, and EnvironmentError where the file system gives it no name.
+  [[nodiscard]] std::shared_ptr<void> kept(const std::function<std::shared_ptr<void>(const std::string& path)>& make) const;
+
  private:
   void reserve(Bytes bytes);
   void set_direct(bool direct);
@@ -37,6 +43,7 @@ class DriveFile {
   FileSystem file_system_;
   int descriptor_ = -1;
   bool direct_ = false;
+  mutable std::shared_ptr<void> kept_;
 };
 
 }  // namespace plimsoll

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <random>
 
 namespace plimsoll {
 namespace {
@@ -22,7 +23,7 @@ Error refusal(const std::string& folder, std::string what) {
 }  // namespace
 
 int open_nameless_file(const std::string& folder) {
-  const int made = ::open(folder.c_str(), O_TMPFILE | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
+  const int made = ::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
   if (made >= 0) return made;
   std::string name = folder + "/plimsoll-ssd-XXXXXX";
   const int named = ::mkostemp(name.data(), O_CLOEXEC);
@@ -32,6 +33,18 @@ int open_nameless_file(const std::string& folder) {
   ::unlink(name.c_str());
   return named;
 }
+
+NameForNow::NameForNow(int descriptor, const std::string& folder) {
+  std::random_device random;
+  const std::string from = fmt::format("/proc/self/fd/{}", descriptor);
+  do {
+    path_ = fmt::format("{}/plimsoll-ssd-{:08x}", folder, random());
+    if (::linkat(AT_FDCWD, from.c_str(), AT_FDCWD, path_.c_str(), AT_SYMLINK_FOLLOW) == 0) return;
+  } while (errno == EEXIST);
+  throw EnvironmentError(refusal(folder, fmt::format("cannot name a file of SSD data, as direct storage needs: {}", std::strerror(errno))));
+}
+
+NameForNow::~NameForNow() { ::unlink(path_.c_str()); }
 
 Result<FileSystem> check_drive_folder(const std::string& folder, Bytes needed) {
   try {

@@ -16,4 +16,18 @@ Result<FileSystem> check_drive_folder(const std::string& folder, Bytes needed = 
 /// EnvironmentError when the folder takes none.
 int open_nameless_file(const std::string& folder);
 
+/// A name in the folder for a file that was made without one, as long as this lives; a file can have one once. Throws
+/// EnvironmentError where the file system gives it none.
+class NameForNow {
+ public:
+  NameForNow(int descriptor, const std::string& folder);
+  ~NameForNow();
+  NameForNow(const NameForNow&) = delete;
+  NameForNow& operator=(const NameForNow&) = delete;
+  [[nodiscard]] const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
 }  // namespace plimsoll

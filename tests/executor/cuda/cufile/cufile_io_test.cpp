@@ -5,6 +5,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 
 #include "core/base/error.h"
 #include "core/plan/plan.h"
@@ -78,6 +79,23 @@ TEST_CASE("bytes pass between a file and pieces of memory, each call within one 
   CHECK(fake.memories == 0);
   CHECK(fake.files == 0);
   CHECK(fake.drivers == 0);
+}
+
+TEST_CASE("a file is named for cuFile alone and once, and is reached after its memory changed") {
+  FakeCuFile& fake = fresh_fake();
+  const TemporaryFolder folder;
+  {
+    const DriveFile file(folder.path(), kBlock * 2, true);
+    const HostArena memory(kBlock * 2);
+    number_blocks(memory);
+    const auto library = cuda::CuFileLibrary::open();
+    cuda::CuFileIo(library, file, {}, [] {}).write(Bytes(0), blocks(memory, 0, 2), {});
+    CHECK(std::filesystem::is_empty(folder.path()));
+    cuda::CuFileIo(library, file, {}, [] {}).read(kBlock, blocks(memory, 0, 1), {});
+    CHECK(memory.data()[0] == std::byte{2});
+    CHECK(fake.files == 1);
+  }
+  CHECK(fake.files == 0);
 }
 
 TEST_CASE("memory that cuFile has no room to register is reached all the same, and the name says so") {

@@ -1,12 +1,14 @@
 // A library under the name of NVIDIA's cuFile that moves bytes between files and host memory.
 #include "tests/executor/cuda/cufile/fake_cufile.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstddef>
 #include <map>
+#include <string>
 
 #include "executor/cuda/cufile_library.h"
 
@@ -52,6 +54,12 @@ CuFileStatus cuFileDriverClose() { return --state.drivers, CuFileStatus{0, 0}; }
 
 CuFileStatus cuFileHandleRegister(void** handle, CuFileDescriptor* file) {
   if (state.file_code != 0) return {state.file_code, 0};
+  // As cuFile 1.15 did on an H100: the flag that a file was made without a name is refused, and one that has none does not open anew.
+  constexpr int kInvalidOpenFlag = 5019, kGetNewFdFailed = 5031;
+  if ((::fcntl(file->file.descriptor, F_GETFL) & O_TMPFILE) == O_TMPFILE) return {kInvalidOpenFlag, 0};
+  char path[4096] = {};
+  if (::readlink(("/proc/self/fd/" + std::to_string(file->file.descriptor)).c_str(), path, sizeof(path) - 1) < 0 || ::access(path, R_OK | W_OK) != 0)
+    return {kGetNewFdFailed, 0};
   ++state.files;
   *handle = reinterpret_cast<void*>(static_cast<std::intptr_t>(file->file.descriptor) + 1);
   return {file->kind == 1 && file->operations == nullptr ? 0 : 5022, 0};
