@@ -66,8 +66,20 @@ void adamw_for_device(benchmark::State& state, Launch run) {
   operands.add_bf16(Access::kWrite);
   repeat(state, OpKind::kAdamW, operands, run, 28);
 }
-BENCHMARK_CAPTURE(adamw_for_device, host twin, as_on_device)->Arg(1)->Arg(2)->UseRealTime();
-BENCHMARK_CAPTURE(adamw_for_device, cpu backend, as_on_cpu)->Arg(1)->Arg(2)->UseRealTime();
+BENCHMARK_CAPTURE(adamw_for_device, host twin, as_on_device)->Arg(1)->Arg(2)->Arg(16)->UseRealTime();
+BENCHMARK_CAPTURE(adamw_for_device, cpu backend, as_on_cpu)->Arg(1)->Arg(2)->Arg(16)->UseRealTime();
+
+/// The same from version to version, as plans that update in the backward pass have it.
+void adamw_to_another_version(benchmark::State& state, Launch run) {
+  Operands operands;
+  for (int i = 0; i < 3; ++i) operands.add_fp32(Access::kRead);
+  operands.add_bf16(Access::kRead);
+  for (int i = 0; i < 3; ++i) operands.add_fp32(Access::kWrite);
+  operands.add_bf16(Access::kWrite);
+  repeat(state, OpKind::kAdamW, operands, run, 28);
+}
+BENCHMARK_CAPTURE(adamw_to_another_version, host twin, as_on_device)->Arg(1)->Arg(2)->Arg(16)->UseRealTime();
+BENCHMARK_CAPTURE(adamw_to_another_version, cpu backend, as_on_cpu)->Arg(1)->Arg(2)->Arg(16)->UseRealTime();
 
 void squared_norm_for_device(benchmark::State& state, Launch run) {
   Operands operands;
@@ -75,8 +87,8 @@ void squared_norm_for_device(benchmark::State& state, Launch run) {
   operands.add<double>(1, 0, Access::kWrite);
   repeat(state, OpKind::kSquaredNorm, operands, run, 2);
 }
-BENCHMARK_CAPTURE(squared_norm_for_device, host twin, as_on_device)->Arg(1)->Arg(2)->UseRealTime();
-BENCHMARK_CAPTURE(squared_norm_for_device, cpu backend, as_on_cpu)->Arg(1)->Arg(2)->UseRealTime();
+BENCHMARK_CAPTURE(squared_norm_for_device, host twin, as_on_device)->Arg(1)->Arg(2)->Arg(16)->UseRealTime();
+BENCHMARK_CAPTURE(squared_norm_for_device, cpu backend, as_on_cpu)->Arg(1)->Arg(2)->Arg(16)->UseRealTime();
 
 }  // namespace
 }  // namespace plimsoll

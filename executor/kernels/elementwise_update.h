@@ -1,5 +1,6 @@
 #pragma once
 
+#include "executor/kernels/streamed_stores.h"
 #include "executor/kernels/update_operands.h"
 
 // Updates that treat every element alike, by a rule's inner loop, however gradients, weights and states are stored.
@@ -30,11 +31,43 @@ void update_piece(const UpdateOperands<S, W>& u, std::int64_t at, std::int64_t n
   u.publish(at, n, moved);
 }
 
+/// Elements from which an update's new values are more than caches hold: 12 bytes each of AdamW's.
+inline constexpr std::int64_t kStreamedElements = std::int64_t{1} << 22;
+
+/// The same where new values go past the caches to memory of their own: stores through the caches would read what they overwrite.
+template <std::size_t N, typename S, typename W, typename Loop>
+void update_streamed(const UpdateOperands<S, W>& u, std::int64_t begin, std::int64_t count, const UpdateStep<W>& step, const Loop& loop) {
+  alignas(64) std::array<std::array<W, kPiece>, N + 1> fresh;
+  alignas(64) std::array<S, kPiece> published;
+  for (std::int64_t at = begin; at < begin + count; at += kPiece) {
+    const std::int64_t n = std::min(kPiece, begin + count - at);
+    PieceScratch<S> of_gradient;
+    const W* gradient = u.gradient.read(at, n, of_gradient);
+    const W* weights = u.weights + at;
+    if constexpr (N == 0) loop(n, step, gradient, weights, fresh[0].data());
+    if constexpr (N == 1) loop(n, step, gradient, weights, u.state(0) + at, fresh[0].data(), fresh[1].data());
+    if constexpr (N == 2)
+      loop(n, step, gradient, weights, u.state(0) + at, u.state(1) + at, fresh[0].data(), fresh[1].data(), fresh[2].data());
+    stream_out(n, fresh[0].data(), u.new_weights + at);
+    for (std::size_t i = 0; i < N; ++i) stream_out(n, fresh[i + 1].data(), u.new_state(i) + at);
+    if (u.published == nullptr) continue;
+    round_into(n, fresh[0].data(), published.data());
+    stream_out(n, published.data(), u.published + at);
+  }
+  finish_streams();
+}
+
 template <std::size_t N, typename S, typename W, typename Loop>
 void update_stored(const OpShape& s, Operands operands, const UpdateStep<Arithmetic<S>>& step, WorkerPool& pool,
                    const Loop& loop) {
   using T = Arithmetic<S>;
   const UpdateOperands<S, W> u = update_operands<S, W>(operands, N, s.rows);
+  if constexpr (!kIsHalf<W>) {
+    if (u.new_weights != u.weights && s.rows >= kStreamedElements)
+      return update_pieces<T>(s.rows, s.inputs, step, pool, [&](std::int64_t at, std::int64_t n, const UpdateStep<T>& numbers) {
+        update_streamed<N>(u, at, n, numbers, loop);
+      });
+  }
   update_pieces<S>(s.rows, s.inputs, step, pool,
                    [&](std::int64_t at, std::int64_t n, const UpdateStep<T>& numbers) { update_piece<N>(u, at, n, numbers, loop); });
 }

@@ -1,0 +1,91 @@
+#include <catch2/catch.hpp>
+
+#include <cstring>
+#include <list>
+#include <random>
+
+#include "executor/kernels/elementwise_update.h"
+#include "executor/kernels/streamed_stores.h"
+
+using namespace plimsoll;
+
+namespace {
+
+/// More than is kept in caches, no whole number of pieces, and an end of decay within one.
+constexpr std::int64_t kElements = kernels::kStreamedElements + 777, kDecaying = kElements - 1234;
+
+/// Operands of an AdamW update that is in place or from version to version, whose published weights are stored as S.
+template <typename S>
+class Update {
+ public:
+  Update(DType dtype, bool in_place) : dtype_(dtype), in_place_(in_place) {
+    for (int i = 0; i < 3; ++i) add<float>(in_place ? Access::kReadWrite : Access::kRead, i == 2);
+    add<S>(Access::kRead, false);
+    for (int i = 0; i < 3 && !in_place; ++i) add<float>(Access::kWrite, false);
+    if (dtype != DType::kFp32) add<S>(Access::kWrite, false);
+  }
+
+  void run() {
+    WorkerPool pool(2);
+    const Recipe recipe{.sequence = 1};
+    launch({.kind = OpKind::kAdamW, .dtype = dtype_, .shape = {.rows = kElements, .inputs = kDecaying}}, views_, {.pool = &pool, .recipe = &recipe, .step = 3});
+  }
+  /// Weights, moments and what is published, as bytes.
+  [[nodiscard]] std::vector<std::vector<std::byte>> results() const {
+    std::vector<std::vector<std::byte>> all;
+    for (std::size_t i = in_place_ ? 0 : 4; i < views_.size(); ++i) {
+      if (i != 3) all.emplace_back(views_[i].data, views_[i].data + views_[i].bytes.count);
+    }
+    return all;
+  }
+
+ private:
+  /// The same numbers for the same operand; stored in two bytes they are those of small positive bits.
+  template <typename T>
+  void add(Access access, bool positive) {
+    std::mt19937 random(static_cast<unsigned>(views_.size()));
+    std::vector<std::byte>& bytes = memory_.emplace_back(static_cast<std::size_t>(kElements) * sizeof(T));
+    auto* const values = reinterpret_cast<T*>(bytes.data());
+    for (std::int64_t i = 0; i < kElements; ++i) {
+      const float drawn = std::uniform_real_distribution<float>(positive ? 0.F : -1.F, 1)(random);
+      if constexpr (sizeof(T) == 4) values[i] = drawn;
+      else values[i] = T{static_cast<std::uint16_t>(0x3c00 + random() % 64)};
+    }
+    views_.push_back({.data = bytes.data(), .bytes = Bytes(static_cast<std::int64_t>(bytes.size())), .access = access});
+  }
+
+  DType dtype_;
+  bool in_place_;
+  std::list<std::vector<std::byte>> memory_;
+  std::vector<OperandView> views_;
+};
+
+template <typename S>
+void check_versions(DType dtype) {
+  Update<S> in_place(dtype, true), to_another(dtype, false);
+  in_place.run();
+  to_another.run();
+  CHECK(in_place.results() == to_another.results());
+}
+
+}  // namespace
+
+TEST_CASE("a large update from version to version has the bits of the one in place") {
+  check_versions<float>(DType::kFp32);
+  check_versions<Bf16>(DType::kBf16);
+}
+
+TEST_CASE("bytes that go past the caches arrive, wherever they begin and end") {
+  std::vector<char> from(300), to(300);
+  for (std::size_t i = 0; i < from.size(); ++i) from[i] = static_cast<char>(i);
+  for (const std::int64_t begin : {0, 1, 15, 16, 17}) {
+    for (const std::int64_t n : {0, 1, 5, 15, 16, 31, 64, 200}) {
+      std::fill(to.begin(), to.end(), 'x');
+      kernels::stream_out(n, from.data() + 3, to.data() + begin);
+      kernels::finish_streams();
+      CHECK(std::memcmp(to.data() + begin, from.data() + 3, static_cast<std::size_t>(n)) == 0);
+      CHECK(to[static_cast<std::size_t>(begin + n)] == 'x');
+      if (begin > 0) CHECK(to[static_cast<std::size_t>(begin - 1)] == 'x');
+    }
+  }
+}
