@@ -39,8 +39,8 @@ struct TrainSchedule {
   DataMark data;                ///< which checkpoints name, so that none goes on with other data
 };
 
-/// How many of `steps` steps on a GPU, after the warm-up, keep their events where `asked` may: 16 at most and half of them, since traced steps take longer and
-/// go by no graphs.
+/// How many of `steps` steps on a GPU, after the warm-up, keep their events where `asked` may: 16 at most and half of them, since
+/// traced steps take longer and go by no graphs.
 std::int64_t traced_on_device(std::int64_t asked, std::int64_t steps);
 
 /// A training state that is on the disk now.

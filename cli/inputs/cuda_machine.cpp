@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <system_error>
 
 #include "cli/print/waiting_line.h"
 #include "executor/cuda/device.h"
@@ -15,6 +16,9 @@ namespace {
 
 /// Of the backend beside a plan's arena: scratch of the streams, and what the runtime takes when kernels are first used.
 constexpr Bytes kBesideArena{std::int64_t{160} << 20};
+
+/// With less of the host's memory copies are not measured.
+constexpr Bytes kLeastMemory = kGiB;
 
 /// "NVIDIA GeForce RTX 4090" is an RTX 4090 in the catalogue.
 std::string board_of(std::string name) {
@@ -57,15 +61,20 @@ Result<void> limit_to_free_memory(Platform& platform, std::uint32_t number) {
 
 void measure_copies(Platform& platform, std::uint32_t number, std::vector<std::string>& notes) {
   const WaitingLine waiting("measuring copies");
+  const auto not_measured = [&](std::string_view why) { notes.push_back(fmt::format("copies are not measured: {}", why)); };
+  const Bytes left = std::min(probe_this_computer().memory_available, platform.at(*platform.space(SpaceKind::kHost)).usable);
+  if (left < kLeastMemory) return not_measured("too little memory");
+  const auto device = open_cuda_device(number);
+  if (!device) return not_measured(device.error().text());
   try {
-    const auto device = open_cuda_device(number);
-    if (!device) throw EnvironmentError(device.error());
-    const auto cpu = platform.queue("cpu");
-    const CopyRates rates = try_copies(**device, static_cast<std::size_t>(platform.at(platform.at(*cpu).processor).cores));
-    take_copy_rates(platform, rates);
+    const auto threads = static_cast<std::size_t>(platform.at(platform.at(*platform.queue("cpu")).processor).cores);
+    const CopyRates rates = try_copies(**device, threads, {.memory = std::min(CopyTrialOptions{}.memory, Bytes(left.count / 4))});
+    if (!take_copy_rates(platform, rates)) return not_measured("others left the CPU nothing");
     notes.push_back(words_of(rates));
   } catch (const EnvironmentError& error) {
-    notes.push_back(fmt::format("copies are not measured: {}", error.error().text()));
+    not_measured(error.error().text());
+  } catch (const std::system_error& error) {  // threads
+    not_measured(error.what());
   }
 }
 

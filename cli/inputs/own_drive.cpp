@@ -8,6 +8,7 @@
 #include "cli/inputs/probe_cache.h"
 #include "executor/tiers/drive_folder.h"
 #include "executor/tiers/drive_rates.h"
+#include "formats/machines/platform_parts.h"
 #include "profiler/probe/this_computer.h"
 #include "session/probe/measured_parts.h"
 
@@ -15,6 +16,7 @@ namespace plimsoll {
 namespace {
 
 constexpr double kGiga = 1e9;
+constexpr Bytes kMostTried = kGiB;  ///< of a drive, before a run: a fraction of a second of a fast one
 
 Result<void> check(const MachineOptions& options) {
   const auto refuse = [](std::string what, std::string remedy) {
@@ -48,10 +50,12 @@ Result<AttachedDrive> with_rates(AttachedDrive drive, const MachineOptions& opti
                                 folder, probed.read_bytes_per_second / kGiga, probed.write_bytes_per_second / kGiga, probe->date));
     return probed;
   }
-  const auto rates = measure_drive_rates({.folder = folder});
+  const auto rates = measure_drive_rates({.folder = folder}, {.span = std::clamp(drive.usable, DriveTrial{}.span, kMostTried), .mixed = true});
   if (!rates) return fail(rates.error());
-  drive.read_bytes_per_second = rates->read.median;
-  drive.write_bytes_per_second = rates->write.median;
+  const DriveSpeeds speeds = drive_speeds(rates->read.median, rates->write.median, rates->mixed_read.median, rates->mixed_write.median);
+  drive.read_bytes_per_second = speeds.read;
+  drive.write_bytes_per_second = speeds.write;
+  drive.together = speeds.together;
   notes.push_back(fmt::format("SSD in {}: {:.2f} GB/s read, {:.2f} written, measured over {} by {}", folder,
                               drive.read_bytes_per_second / kGiga, drive.write_bytes_per_second / kGiga,
                               to_text(rates->measured), rates->way));
@@ -94,6 +98,7 @@ Result<MachineFlags> with_own_drive(MachineFlags flags, std::vector<std::string>
   if (!*drive) return flags;
   flags.ssd = fmt::format("{}MiB:{:.4g},{:.4g}", (*drive)->usable.count / kMiB.count, (*drive)->read_bytes_per_second / kGiga,
                           (*drive)->write_bytes_per_second / kGiga);
+  flags.ssd_together = (*drive)->together;
   return flags;
 }
 

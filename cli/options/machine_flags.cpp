@@ -171,6 +171,7 @@ Result<MachineOptions> read_machine_options(const MachineFlags& flags) {
   options.device_memory = *device;
   if (!flags.ssd.empty()) {
     if (const auto ssd = read_ssd(flags.ssd, options); !ssd) return fail(ssd.error());
+    options.ssd_together = flags.ssd_together;
   }
   if (!flags.pcie.empty()) {
     if (const auto pcie = read_pcie(flags.pcie, options); !pcie) return fail(pcie.error());

@@ -16,6 +16,7 @@ struct MachineFlags {
   std::string gpu;  ///< --on; empty or "this": this computer
   std::string ram;
   std::string ssd;   ///< 2TB[:READ,WRITE][xN]
+  double ssd_together = 1;  ///< of a drive that was measured (DriveSpeeds); no option says it
   std::string ssd_folder;     ///< of this computer; empty: beside the run file, or where the program was started
   bool direct_storage = false;  ///< the drive and the device exchange data without host memory
   std::string pcie;  ///< GENxLANES

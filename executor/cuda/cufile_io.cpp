@@ -33,7 +33,8 @@ std::size_t checked(ssize_t answer, int problem) {
 
 CuFileHandle::CuFileHandle(std::shared_ptr<const CuFileLibrary> library, const std::string& path, const DriveFile& file)
     : library_(std::move(library)), descriptor_(::open(path.c_str(), O_RDWR | O_DIRECT | O_CLOEXEC)) {
-  if (descriptor_ < 0) fail_with(fmt::format("SSD data in {} cannot be opened anew: {}", file.folder(), std::strerror(errno)), {});
+  if (descriptor_ < 0)
+    fail_with(fmt::format("SSD data in {} cannot be opened anew: {}", file.folder(), std::strerror(errno)), "leave --direct-storage out");
   CuFileDescriptor described;
   described.file.descriptor = descriptor_;
   const CuFileStatus status = library_->register_file(&handle_, &described);

@@ -30,7 +30,7 @@ class DriveFile {
   [[nodiscard]] const std::string& folder() const { return folder_; }
 
   /// For libraries that open a file by its name: what `make` makes of it while it has one, the first time, and the same from then on. It
-  /// is kept as long as the file. Throws what `make` throws, and EnvironmentError where the file system gives it no name.
+  /// is kept as long as the file. By one thread at a time. Throws what `make` throws, and EnvironmentError where the file system gives it no name.
   [[nodiscard]] std::shared_ptr<void> kept(const std::function<std::shared_ptr<void>(const std::string& path)>& make) const;
 
  private:

@@ -53,8 +53,11 @@ MachineOptions options_of(const MachineParts& parts) {
     if (drive.write_bytes_per_second) options.ssd_write_gbs = *drive.write_bytes_per_second / kGiga;
     if (drive.uplink_bytes_per_second) options.ssd_uplink_gbs = *drive.uplink_bytes_per_second / kGiga;
     if (!drive.mixed_read_bytes_per_second) continue;
-    options.ssd_together = drive_seconds_together(*drive.read_bytes_per_second, *drive.write_bytes_per_second,
-                                                  *drive.mixed_read_bytes_per_second, *drive.mixed_write_bytes_per_second);
+    const DriveSpeeds speeds = drive_speeds(*drive.read_bytes_per_second, *drive.write_bytes_per_second,
+                                            *drive.mixed_read_bytes_per_second, *drive.mixed_write_bytes_per_second);
+    options.ssd_read_gbs = speeds.read / kGiga;
+    options.ssd_write_gbs = speeds.write / kGiga;
+    options.ssd_together = speeds.together;
   }
   return options;
 }

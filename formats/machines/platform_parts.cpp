@@ -39,8 +39,9 @@ QueueId add_queue(Platform& platform, std::string name, QueueKind kind, Processo
                                            .demands = std::move(demands)});
 }
 
-double drive_seconds_together(double read, double write, double mixed_read, double mixed_write) {
-  return std::clamp(mixed_read / read + mixed_write / write, 1.0, 2.0);
+DriveSpeeds drive_speeds(double read, double write, double mixed_read, double mixed_write) {
+  const double together = std::min(2.0, mixed_read / read + mixed_write / write), slower = std::min(1.0, together);
+  return {.read = slower * read, .write = slower * write, .together = std::max(1.0, together)};
 }
 
 void add_host_work_queues(Platform& platform, ProcessorId cpu, ResourceId cores) {

@@ -21,10 +21,16 @@ LinkId add_link(Platform& platform, Link link);
 QueueId add_queue(Platform& platform, std::string name, QueueKind kind, ProcessorId processor,
                   std::vector<Demand> demands = {}, std::int64_t width = 1);
 
-/// Drive-seconds that a drive gives in a second in which it reads and writes at once: what of its rate alone each
-/// direction keeps, summed; 2 when neither slows the other. A drive that is slower than in turns counts as one that
-/// takes turns (1): a shared resource cannot be worse.
-double drive_seconds_together(double read, double write, double mixed_read, double mixed_write);
+/// What a drive is told to reach, in bytes a second, and how many drive-seconds it gives in a second in which it reads and writes at
+/// once: what of its rate alone each direction keeps, summed; 1 when it takes turns, 2 when neither slows the other.
+struct DriveSpeeds {
+  double read = 0, write = 0;
+  double together = 1;
+};
+
+/// Of a drive that reads and writes so fast alone, and at once. One that is slower at once than in turns is told as slow in turns too, as a
+/// shared resource cannot be worse than turns: true of steps that do both most of the time, too slow for those that do one.
+DriveSpeeds drive_speeds(double read, double write, double mixed_read, double mixed_write);
 
 /// Adds the two queues of the host's small tasks, "data" and "report", each of which holds one core while it works.
 void add_host_work_queues(Platform& platform, ProcessorId cpu, ResourceId cores);

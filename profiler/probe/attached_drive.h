@@ -11,7 +11,7 @@ struct AttachedDrive {
   Bytes usable;
   double read_bytes_per_second = 0;
   double write_bytes_per_second = 0;
-  double together = 1;  ///< drive-seconds a second while it does both (drive_seconds_together)
+  double together = 1;  ///< drive-seconds a second while it does both (DriveSpeeds)
   bool reaches_device = false;  ///< its data goes straight into the device's arena too
 };
 

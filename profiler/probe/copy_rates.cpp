@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace plimsoll {
 namespace {
@@ -35,22 +36,43 @@ double& amount_of(std::vector<Demand>& demands, const Platform& platform, std::s
       ->amount;
 }
 
+/// No way over a direction of the slot is faster than that, a drive's straight to the device among them.
+void limit_ways(Platform& platform, std::string_view direction) {
+  const double capacity = resource(platform, direction).capacity;
+  for (Link& way : platform.links) {
+    const bool passes = std::any_of(way.path.begin(), way.path.end(), [&](const Demand& demand) { return platform.at(demand.resource).name == direction; });
+    if (passes) way.bytes_per_second = std::min(way.bytes_per_second, capacity);
+  }
+}
+
 void take_ways(Platform& platform, const CopyRates& rates) {
   link(platform, SpaceKind::kHost, SpaceKind::kDevice).bytes_per_second = rates.up;
   link(platform, SpaceKind::kDevice, SpaceKind::kHost).bytes_per_second = rates.down;
   resource(platform, "pcie.h2d").capacity = rates.up;
   resource(platform, "pcie.d2h").capacity = rates.down;
-  resource(platform, "pcie.total").capacity = rates.up_beside_down + rates.down_beside_up;
+  resource(platform, "pcie.total").capacity = std::max({rates.up, rates.down, rates.up_beside_down + rates.down_beside_up});
+  for (const std::string_view direction : {"pcie.h2d", "pcie.d2h"}) limit_ways(platform, direction);
 }
 
+/// A way's copies beside Adam.
+struct Pair {
+  double copies, copies_alone, adam, adam_alone;
+  [[nodiscard]] bool slowed() const { return copies_alone > kNoticed * copies || adam_alone > kNoticed * adam; }
+  /// What a copied byte takes of host memory: all that Adam leaves, or no more than itself where nobody noticed.
+  [[nodiscard]] double amount(double capacity) const {
+    return std::clamp((capacity - adam) / copies, 0.0, slowed() ? capacity / copies_alone : 1.0);
+  }
+};
+
 void take_host_memory(Platform& platform, const CopyRates& rates) {
+  const Pair up{rates.up_beside_adam, rates.up, rates.adam_beside_up, rates.adam};
+  const Pair down{rates.down_beside_adam, rates.down, rates.adam_beside_down, rates.adam};
+  const double moved = std::max({rates.adam, up.copies + up.adam, down.copies + down.adam});
   Resource& dram = resource(platform, "dram");
-  const bool slowed = rates.up > kNoticed * rates.up_beside_adam || rates.adam > kNoticed * rates.adam_beside_up;
-  const double both = rates.adam_beside_up + rates.up_beside_adam;
-  dram.capacity = slowed ? both : std::max(dram.capacity, both);
+  dram.capacity = up.slowed() || down.slowed() ? moved : std::max(dram.capacity, moved);
   amount_of(queue(platform, "cpu").demands, platform, "dram") = rates.adam;
-  const double left = (dram.capacity - rates.adam_beside_down) / rates.down_beside_adam;
-  amount_of(link(platform, SpaceKind::kDevice, SpaceKind::kHost).path, platform, "dram") = std::clamp(left, 0.0, 1.0);
+  amount_of(link(platform, SpaceKind::kHost, SpaceKind::kDevice).path, platform, "dram") = up.amount(dram.capacity);
+  amount_of(link(platform, SpaceKind::kDevice, SpaceKind::kHost).path, platform, "dram") = down.amount(dram.capacity);
 }
 
 /// Where a resource is short, work runs at a common level times its weight, and a transfer's weight is its queue's times the fastest
@@ -65,11 +87,15 @@ void take_weights(Platform& platform, const CopyRates& rates) {
 
 }  // namespace
 
-void take_copy_rates(Platform& platform, const CopyRates& rates) {
+bool take_copy_rates(Platform& platform, const CopyRates& rates) {
   const CopyRates sound = plausible(rates);
+  for (const double rate : {sound.up_beside_down, sound.down_beside_up, sound.up_beside_adam, sound.adam_beside_up, sound.down_beside_adam, sound.adam_beside_down}) {
+    if (!(rate > 0) || !std::isfinite(rate)) return false;
+  }
   take_ways(platform, sound);
   take_host_memory(platform, sound);
   take_weights(platform, sound);
+  return true;
 }
 
 std::string words_of(const CopyRates& rates) {

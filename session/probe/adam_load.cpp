@@ -9,8 +9,7 @@
 namespace plimsoll {
 namespace {
 
-/// Of a thread's arrays: 28 MiB each, and of all threads together no more than 2 GiB.
-constexpr std::int64_t kMostElements = std::int64_t{7} << 20, kMostTogether = std::int64_t{128} << 20;
+constexpr std::int64_t kMostElements = std::int64_t{7} << 20;  // 28 MiB an array
 constexpr std::size_t kArrays = 4;
 constexpr std::int64_t kPiece = std::int64_t{1} << 16;
 /// Reads weights, gradient and moments, writes weights and moments: 7 numbers of 4 bytes.
@@ -21,18 +20,24 @@ std::int64_t now_ns() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
+/// Of each array of a thread: whole pieces, at least one.
+std::int64_t elements_of(std::size_t threads, Bytes most) {
+  const std::int64_t pieces = most.count / static_cast<std::int64_t>(threads * kArrays * sizeof(float)) / kPiece;
+  return std::clamp(pieces * kPiece, kPiece, kMostElements);
+}
+
 }  // namespace
 
-AdamLoad::AdamLoad(std::size_t threads)
+AdamLoad::AdamLoad(std::size_t threads, Bytes most)
     : count_(std::max<std::size_t>(1, threads)),
-      elements_(std::min(kMostElements, kMostTogether / static_cast<std::int64_t>(count_) / kPiece * kPiece)),
+      elements_(elements_of(count_, most)),
       memory_(Bytes(static_cast<std::int64_t>(count_ * kArrays * sizeof(float)) * elements_)) {
   std::mt19937 random(1);
   std::normal_distribution<float> normal;
   std::vector<float> drawn(kDrawn);
   for (float& value : drawn) value = normal(random);
-  for (std::size_t i = 0; i < count_; ++i) threads_.emplace_back([this, i, &drawn] { fill(states_of(i), drawn); });
-  join();
+  std::vector<std::jthread> fillers;
+  for (std::size_t i = 0; i < count_; ++i) fillers.emplace_back([this, i, &drawn] { fill(states_of(i), drawn); });
 }
 
 AdamLoad::States AdamLoad::states_of(std::size_t thread) const {
@@ -49,14 +54,7 @@ void AdamLoad::fill(const States& states, const std::vector<float>& drawn) const
   }
 }
 
-void AdamLoad::join() {
-  for (std::thread& thread : threads_) thread.join();
-  threads_.clear();
-}
-
-AdamLoad::~AdamLoad() {
-  if (running_) stop();
-}
+AdamLoad::~AdamLoad() { running_ = false; }
 
 void AdamLoad::start() {
   running_ = true;
@@ -70,7 +68,7 @@ void AdamLoad::start() {
 
 double AdamLoad::stop() {
   running_ = false;
-  join();
+  threads_.clear();
   const double seconds = static_cast<double>(now_ns() - started_ns_) * 1e-9;
   return seconds > 0 ? static_cast<double>(bytes_) / seconds : 0;
 }

@@ -5,6 +5,7 @@
 #include <thread>
 #include <vector>
 
+#include "core/base/quantity.h"
 #include "executor/cpu/arena.h"
 
 namespace plimsoll {
@@ -13,8 +14,8 @@ namespace plimsoll {
 /// memory.
 class AdamLoad {
  public:
-  /// Reserves the states, 112 MiB a thread but 2 GiB at most, and fills them; nothing runs yet.
-  explicit AdamLoad(std::size_t threads);
+  /// Reserves the states, 112 MiB a thread but `most` together, and fills them; nothing runs yet.
+  explicit AdamLoad(std::size_t threads, Bytes most = 2 * kGiB);
   ~AdamLoad();
   AdamLoad(const AdamLoad&) = delete;
   AdamLoad& operator=(const AdamLoad&) = delete;
@@ -32,15 +33,14 @@ class AdamLoad {
   [[nodiscard]] States states_of(std::size_t thread) const;
   void fill(const States& states, const std::vector<float>& drawn) const;
   void work(const States& states);
-  void join();
 
   std::size_t count_;      ///< of threads
   std::int64_t elements_;  ///< of each array
   HostArena memory_;       ///< pages as those of a plan's states
-  std::vector<std::thread> threads_;
   std::atomic<bool> running_ = false;
   std::atomic<std::int64_t> bytes_ = 0;
   std::int64_t started_ns_ = 0;
+  std::vector<std::jthread> threads_;  ///< last, as it is waited for first
 };
 
 }  // namespace plimsoll

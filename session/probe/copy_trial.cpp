@@ -17,30 +17,31 @@ namespace {
 enum class Way : std::uint8_t { kUp, kDown };
 Way other(Way way) { return way == Way::kUp ? Way::kDown : Way::kUp; }
 
-/// Copies of the other way that are kept waiting, so that it never runs dry.
-constexpr std::int64_t kAhead = 8;
 constexpr std::int64_t kMostPieces = 256;
 
 /// A piece of the device's memory and one of pinned memory for each way, and its stream.
 class Pieces {
  public:
-  Pieces(Device& device, Bytes piece)
-      : device_(device), piece_(piece), host_(2 * piece), memory_(device.reserve(2 * piece)), begin_(device.add_event()),
-        end_(device.add_event()) {
+  Pieces(Device& device, Bytes piece) : device_(device), piece_(piece), host_(2 * piece), memory_(device.reserve(2 * piece)) {
     std::fill_n(host_.data(), (2 * piece).count, std::byte{1});
-    device.pin({host_.data(), static_cast<std::size_t>((2 * piece).count)});
-    for (StreamId& stream : streams_) stream = device.add_stream();
+    try {
+      device.pin(pages());
+      pinned_ = true;
+      for (StreamId& stream : streams_) stream = device.add_stream();
+      begin_ = device.add_event();
+      end_ = device.add_event();
+    } catch (const EnvironmentError&) {
+      let_go();
+      throw;
+    }
   }
-  ~Pieces() {
-    device_.unpin({host_.data(), static_cast<std::size_t>((2 * piece_).count)});
-    device_.release(memory_);
-  }
+  ~Pieces() { let_go(); }
   Pieces(const Pieces&) = delete;
   Pieces& operator=(const Pieces&) = delete;
 
-  /// Seconds of `count` copies that way.
+  /// Seconds of `count` copies that way; the other one is kept busy as long, unless it is half as fast again.
   double seconds(Way way, bool other_busy, std::int64_t count) {
-    for (std::int64_t i = 0; other_busy && i < kAhead; ++i) copy(other(way));
+    for (std::int64_t i = 0; other_busy && i < 2 + count / 2; ++i) copy(other(way));
     device_.record(stream(way), begin_);
     for (std::int64_t i = 0; i < count; ++i) {
       copy(way);
@@ -53,6 +54,16 @@ class Pieces {
 
  private:
   [[nodiscard]] StreamId stream(Way way) const { return streams_[static_cast<std::size_t>(way)]; }
+  [[nodiscard]] std::span<std::byte> pages() const { return {host_.data(), static_cast<std::size_t>(host_.size().count)}; }
+  /// A device that failed keeps nothing.
+  void let_go() {
+    try {
+      device_.synchronize();
+      if (pinned_) device_.unpin(pages());
+      device_.release(memory_);
+    } catch (const EnvironmentError&) {
+    }
+  }
   void copy(Way way) {
     const std::int64_t at = way == Way::kUp ? 0 : piece_.count;
     std::byte *const here = host_.data() + at, *const there = memory_ + at;
@@ -63,6 +74,7 @@ class Pieces {
   Bytes piece_;
   HostArena host_;
   std::byte* memory_;
+  bool pinned_ = false;
   std::array<StreamId, 2> streams_;
   DeviceEventId begin_, end_;
 };
@@ -70,7 +82,7 @@ class Pieces {
 class Trial {
  public:
   Trial(Device& device, std::size_t threads, const CopyTrialOptions& options)
-      : pieces_(device, options.piece), adam_(threads), options_(options) {
+      : pieces_(device, options.piece), adam_(threads, options.memory), options_(options) {
     for (const Way way : {Way::kUp, Way::kDown}) {
       pieces_.seconds(way, false, 1);
       const double one = std::max(1e-9, pieces_.seconds(way, false, 1));

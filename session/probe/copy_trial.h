@@ -10,6 +10,7 @@ namespace plimsoll {
 struct CopyTrialOptions {
   Bytes piece = 64 * kMiB;
   double batch_seconds = 0.05;  ///< of each measurement, by the device's clock
+  Bytes memory = 2 * kGiB;      ///< of the host, that Adam may take
   int rounds = 5;               ///< of all measurements; the medians count
 };
 

@@ -34,11 +34,8 @@ MachineParts measured_parts(const ThisComputer& computer, const MachineProbe& pr
 }
 
 AttachedDrive attached(const ProbedDrive& drive) {
-  const double read = drive.read.median, write = drive.write.median;
-  return {.usable = drive.free,
-          .read_bytes_per_second = read,
-          .write_bytes_per_second = write,
-          .together = drive_seconds_together(read, write, drive.mixed_read.median, drive.mixed_write.median)};
+  const DriveSpeeds speeds = drive_speeds(drive.read.median, drive.write.median, drive.mixed_read.median, drive.mixed_write.median);
+  return {.usable = drive.free, .read_bytes_per_second = speeds.read, .write_bytes_per_second = speeds.write, .together = speeds.together};
 }
 
 }  // namespace plimsoll

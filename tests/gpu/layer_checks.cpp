@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/trace/summarize.h"
 #include "formats/models/resolve_model.h"
 #include "tests/gpu/own_seconds.h"
 #include "tests/support/tiny_training.h"
@@ -21,15 +22,6 @@ constexpr Layers kAll[] = {{"gpt2-xl", "gpt2-xl", 12, 50257, 4, 1024}, {"llama-3
 
 constexpr double kSustained = 0.2;  // seconds of each kernel, where nothing else is said
 
-double median_step(const Bench& bench, const Plan& plan) {
-  const auto executor = executor_on(bench, plan);
-  const Trace trace = taken(executor->run_steps({.first_step = 0, .steps = 12, .first_traced_step = 12}, kCorpus));
-  std::vector<double> seconds;
-  for (std::size_t i = 2; i < trace.steps.size(); ++i) seconds.push_back(to_seconds(trace.steps[i].duration()));
-  std::sort(seconds.begin(), seconds.end());
-  return seconds[seconds.size() / 2];
-}
-
 void steps(Bench& bench) {
   const double each = sustained_for(kSustained);
   for (const Layers& of : kAll) {
@@ -38,7 +30,8 @@ void steps(Bench& bench) {
     spec.vocabulary = of.vocabulary;
     const Recipe recipe{.precision = Precision::kBf16Mixed, .micro_batch = of.batch, .sequence = of.sequence, .learning_rate = 1e-4};
     const Plan plan = plan_for(machine_of(bench), spec, recipe, {});
-    const double step = median_step(bench, plan), tokens = static_cast<double>(recipe.tokens_per_step()) / step;
+    const Trace trace = taken(executor_on(bench, plan)->run_steps({.first_step = 0, .steps = 12, .first_traced_step = 12}, kCorpus));
+    const double step = to_seconds(median_step(trace, 2)), tokens = static_cast<double>(recipe.tokens_per_step()) / step;
     const OwnSeconds own = own_seconds(bench, plan, kCorpus, each);
     bench.add(of.name, 1e3 * step, step <= own.step / 0.9,
               fmt::format("ms, kernels {:.2f} ms of {:.1f} s each, {} layers, {:.0f} tokens/s", 1e3 * own.step, each, of.layers, tokens),

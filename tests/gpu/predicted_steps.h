@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "core/trace/summarize.h"
 #include "session/warm_up.h"
 #include "tests/gpu/device_plans.h"
 
@@ -14,9 +15,6 @@ Platform measured_machine(Bench& bench, MachineOptions options);
 
 /// Seven steps of the plan on the device, from the second or none of them traced.
 Trace measured(const Bench& bench, const Plan& plan, bool traced);
-
-/// The median of all steps but the first two.
-double median_step(const Trace& trace);
 
 /// What traced steps of the plan tell of costs, as a run's warm-up does.
 WarmUp learnt_from(const Bench& bench, const Plan& plan, const std::shared_ptr<const CostModel>& catalogue);

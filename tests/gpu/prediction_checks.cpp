@@ -26,7 +26,7 @@ void twelve_plans(Bench& bench) {
   Errors before, after, after_drive;
   for (const Strategy& strategy : strategies()) {
     const Plan plan = plan_for(machine, spec, recipe_of(), strategy);
-    const double found = median_step(measured(bench, plan, false));
+    const double found = to_seconds(median_step(measured(bench, plan, false), 2));
     const auto told = [&](const CostModel& costs) { return to_seconds(taken(predict_step(plan, costs))); };
     const double guess = told(*catalogue), known = told(*memory.calibration.model), known_of_drive = told(*drive.calibration.model);
     before.add(guess, found);
@@ -64,14 +64,14 @@ void twelve_large_plans(Bench& bench) {
   const ModelSpec spec = taken(resolve_model("gpt2-xl"));
   const auto catalogue = std::make_shared<CatalogueCostModel>();
   const WarmUp known = learnt_from(bench, plan_for(machine, spec, recipe_of(), warm_up_strategy()), catalogue);
-  bench.add("warm-up", 1e3 * median_step(known.trace), true, fmt::format("ms; {:.0f} % of its steps were clipped", 100 * known.odds.clips));
+  bench.add("warm-up", 1e3 * to_seconds(median_step(known.trace, 2)), true, fmt::format("ms; {:.0f} % of its steps were clipped", 100 * known.odds.clips));
   AdamLoad adam(std::max(1u, std::thread::hardware_concurrency()));
   Errors errors;
   for (const char* const family : kFamilies) {
     const SearchResult search = taken(search_plan(spec, recipe_of(), machine, *known.calibration.model, {.strategy = family, .odds = known.odds}));
     if (!search.plan) throw std::runtime_error(fmt::format("{} does not fit", family));
     const double rate = adam_now(adam);
-    const double told = to_seconds(search.prediction->step), found = median_step(measured(bench, *search.plan, false));
+    const double told = to_seconds(search.prediction->step), found = to_seconds(median_step(measured(bench, *search.plan, false), 2));
     errors.add(told, found);
     bench.add(family, told / found - 1, std::abs(told / found - 1) <= 0.05,
               fmt::format("measured {:.1f} ms, predicted {:.1f}; the CPU's Adam alone just before: {:.0f} GB/s", 1e3 * found, 1e3 * told, rate / 1e9),

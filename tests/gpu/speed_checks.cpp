@@ -4,6 +4,7 @@
 #include <map>
 
 #include "core/plan/expand.h"
+#include "core/trace/summarize.h"
 #include "executor/cuda/device_clock.h"
 #include "executor/cuda/event_cost.h"
 #include "formats/models/resolve_model.h"
@@ -20,13 +21,6 @@ const RepeatedText kCorpus("the quick brown fox jumps over the lazy dog. ", 1 <<
 constexpr double kSustained = 0.25;  // seconds of each kernel, where nothing else is said
 
 Recipe speed_recipe() { return {.precision = Precision::kBf16Mixed, .micro_batch = 8, .sequence = 1024, .learning_rate = 1e-4}; }
-
-double median_step(const Trace& trace) {
-  std::vector<double> seconds;
-  for (std::size_t i = 1; i < trace.steps.size(); ++i) seconds.push_back(to_seconds(trace.steps[i].duration()));
-  std::nth_element(seconds.begin(), seconds.begin() + static_cast<std::ptrdiff_t>(seconds.size() / 2), seconds.end());
-  return seconds[seconds.size() / 2];
-}
 
 /// Of each kernel the time that a traced step's instructions have, in the median, as calibration hears it.
 std::map<std::uint32_t, double> traced_seconds(const Plan& plan, const Trace& trace) {
@@ -50,7 +44,7 @@ void resident(Bench& bench) {
   std::map<std::uint32_t, double> traced;
   {
     const auto executor = executor_on(bench, plan);
-    step = median_step(taken(executor->run_steps({.first_step = 0, .steps = 12, .first_traced_step = 12}, kCorpus)));
+    step = to_seconds(median_step(taken(executor->run_steps({.first_step = 0, .steps = 12, .first_traced_step = 12}, kCorpus)), 1));
     traced = traced_seconds(plan, taken(executor->run_steps({.first_step = 12, .steps = 4, .first_traced_step = 13}, kCorpus)));
   }
   const double each = sustained_for(kSustained);

@@ -189,7 +189,12 @@ TEST_CASE("a probed computer's parts sum to what was measured and read back to t
   CHECK(attached(*probed_drive().drive).together == Approx(1.2));
 }
 
-TEST_CASE("a drive slower at both at once than in turns is taken to take turns") {
-  CHECK(drive_seconds_together(2e9, 1e9, 4e8, 3e8) == 1.0);  // 0.2 + 0.3
-  CHECK(drive_seconds_together(2e9, 1e9, 2e9, 1.1e9) == 2.0);
+TEST_CASE("a drive slower at both at once than in turns is taken to take turns, each as slow as both were") {
+  const DriveSpeeds slow = drive_speeds(2e9, 1e9, 4e8, 3e8);  // 0.2 + 0.3 drive-seconds a second
+  CHECK(slow.together == 1.0);
+  CHECK(slow.read == Approx(1e9));
+  CHECK(slow.write == Approx(0.5e9));
+  const DriveSpeeds fast = drive_speeds(2e9, 1e9, 2e9, 1.1e9);
+  CHECK(fast.together == 2.0);
+  CHECK(fast.read == 2e9);
 }

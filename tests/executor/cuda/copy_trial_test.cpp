@@ -17,6 +17,15 @@ TEST_CASE("a trial of copies finds nine rates and leaves nothing behind") {
   CHECK(device.blocking_copies() == 0);
 }
 
+TEST_CASE("a trial of copies whose memory cannot be pinned gives the device's back") {
+  struct Unpinnable final : test::EmulatedDevice {
+    using EmulatedDevice::EmulatedDevice;
+    void pin(std::span<std::byte>) override { throw EnvironmentError({.kind = ErrorKind::kEnvironment, .what = "no more may be locked", .where = {}, .remedy = {}}); }
+  } device(8 * kMiB);
+  CHECK_THROWS_AS(try_copies(device, 1, {.piece = kMiB}), EnvironmentError);
+  CHECK(device.reserved() == Bytes(0));
+}
+
 TEST_CASE("a trial of copies that finds no room on the device pins nothing") {
   test::EmulatedDevice device(kMiB);
   CHECK_THROWS_AS(try_copies(device, 1, {.piece = kMiB}), DeviceFull);

@@ -22,7 +22,7 @@ namespace plimsoll::test {
 /// What CUDA would refuse, or do without a word, is a logic_error here: operands of a kernel that are not in the device's memory; a
 /// wait for an event that was never recorded; waiting, reserving, pinning or a first use of a kernel while a graph is captured, as
 /// that may load code. A first use is of a kernel with operands of these accesses and alignments: what a library chooses by.
-class EmulatedDevice final : public Device {
+class EmulatedDevice : public Device {
  public:
   explicit EmulatedDevice(Bytes memory, std::uint64_t seed = 0) : capacity_(memory), random_(seed), eager_(seed != 0) {}
 

@@ -75,6 +75,34 @@ TEST_CASE("a large update from version to version has the bits of the one in pla
   check_versions<Bf16>(DType::kBf16);
 }
 
+TEST_CASE("rules of no and of one state go past the caches with the bits of their loops, fp32 and fp64, and publish nothing where nothing is") {
+  const auto check = [](auto zero) {
+    using T = decltype(zero);
+    constexpr std::int64_t kSize = 2 * kernels::kPiece + 5, kBegin = 3, kCount = kSize - 4;
+    std::vector<T> gradient(kSize), weights(kSize), velocity(kSize), moved(kSize, T(9)), fresh(kSize, T(9)), expected(kSize, T(9)), expected_fresh(kSize, T(9));
+    for (std::int64_t i = 0; i < kSize; ++i) {
+      const auto k = static_cast<std::size_t>(i);
+      gradient[k] = T(i % 17) / 16 - T(0.5);
+      weights[k] = T(i % 29) / 7;
+      velocity[k] = T(i % 5) / 3;
+    }
+    const UpdateStep<T> step{.keep = T(0.99), .factor = T(0.7), .rate = T(0.01), .momentum = T(0.9), .ahead = 1};
+    const OperandView view{.data = reinterpret_cast<std::byte*>(gradient.data()), .bytes = Bytes(kSize * static_cast<std::int64_t>(sizeof(T))), .access = Access::kRead};
+    kernels::UpdateOperands<T, T> u{.gradient = kernels::Gradient<T>(view, kSize), .weights = weights.data(), .new_weights = moved.data()};
+    kernels::update_streamed<0>(u, kBegin, kCount, step, loops<T>().sgd);
+    loops<T>().sgd(kCount, step, gradient.data() + kBegin, weights.data() + kBegin, expected.data() + kBegin);
+    CHECK(moved == expected);  // what lies before and behind stays 9
+    u.states[0] = reinterpret_cast<std::byte*>(velocity.data());
+    u.new_states[0] = reinterpret_cast<std::byte*>(fresh.data());
+    kernels::update_streamed<1>(u, kBegin, kCount, step, loops<T>().momentum);
+    loops<T>().momentum(kCount, step, gradient.data() + kBegin, weights.data() + kBegin, velocity.data() + kBegin, expected.data() + kBegin, expected_fresh.data() + kBegin);
+    CHECK(moved == expected);
+    CHECK(fresh == expected_fresh);
+  };
+  check(0.0F);
+  check(0.0);
+}
+
 TEST_CASE("bytes that go past the caches arrive, wherever they begin and end") {
   std::vector<char> from(300), to(300);
   for (std::size_t i = 0; i < from.size(); ++i) from[i] = static_cast<char>(i);

@@ -22,13 +22,17 @@ constexpr CopyRates kUneven{.up = 54.7 * kGiga,
                             .down_beside_adam = 54.9 * kGiga,
                             .adam_beside_down = 96.5 * kGiga};
 
-Platform machine_with(const CopyRates& rates) {
+Platform machine_with(const CopyRates& rates, const MachineOptions& options = {.cpu_cores = 16}) {
   const auto gpu = find_gpu(built_in_gpu_catalogue(), "H100 SXM5 80GB");
   REQUIRE(gpu);
-  auto described = gpu_platform(*gpu, {.cpu_cores = 16});
+  auto described = gpu_platform(*gpu, options);
   REQUIRE(described);
-  take_copy_rates(described->platform, rates);
+  REQUIRE(take_copy_rates(described->platform, rates));
   return described->platform;
+}
+
+double capacity_of(const Platform& platform, std::string_view name) {
+  return std::find_if(platform.resources.begin(), platform.resources.end(), [&](const Resource& one) { return one.name == name; })->capacity;
 }
 
 /// What the simulator shares resources by, of work on these queues that run together.
@@ -57,13 +61,69 @@ std::vector<double> speeds(const Platform& platform, const std::vector<std::stri
 
 TEST_CASE("copies and Adam slow one another as they were measured") {
   const Platform platform = machine_with(kUneven);
+  // Host memory gives 36.3 + 116.4 = 152.7; a byte up takes one of it, and a byte down (152.7 - 96.5) / 54.9 = 1.02.
+  CHECK(capacity_of(platform, "dram") == Approx(152.7 * kGiga));
   const auto up_and_adam = speeds(platform, {"h2d", "cpu"});
   CHECK(up_and_adam[0] == Approx(36.3 / 54.7));
   CHECK(up_and_adam[1] == Approx(116.4 / 133.9));
-  // Host memory gives 36.3 + 116.4 = 152.7. A byte down takes (152.7 - 96.5) / 54.9 = 1.02, so one: Adam is left 152.7 - 54.9 = 97.8.
   const auto down_and_adam = speeds(platform, {"d2h", "cpu"});
-  CHECK(down_and_adam[0] == Approx(54.9 / 55.1).epsilon(0.02));
-  CHECK(down_and_adam[1] == Approx(97.8 / 133.9).epsilon(0.02));
+  CHECK(down_and_adam[0] == Approx(54.9 / 55.1));
+  CHECK(down_and_adam[1] == Approx(96.5 / 133.9));
+}
+
+TEST_CASE("Adam that alone moves more than both of a pair has all of it alone, and the pair is slowed as it was measured") {
+  CopyRates rates = kUneven;
+  rates.adam = 203 * kGiga;
+  rates.adam_beside_up = 150 * kGiga;
+  rates.adam_beside_down = 94 * kGiga;
+  const Platform platform = machine_with(rates);
+  CHECK(capacity_of(platform, "dram") == Approx(203 * kGiga));
+  CHECK(speeds(platform, {"cpu"})[0] == Approx(1));
+  CHECK(speeds(platform, {"h2d", "cpu"})[0] == Approx(36.3 / 54.7));
+  CHECK(speeds(platform, {"h2d", "cpu"})[1] == Approx(150.0 / 203));
+  CHECK(speeds(platform, {"d2h", "cpu"})[1] == Approx(94.0 / 203));  // a byte down takes (203 - 94) / 54.9 = 1.99
+}
+
+TEST_CASE("Adam that copies down alone slow is slowed by them, whatever the catalogue says of host memory") {
+  CopyRates rates = kUneven;
+  rates.up_beside_adam = rates.up;
+  rates.adam_beside_up = rates.adam;
+  rates.adam_beside_down = 60 * kGiga;
+  const Platform platform = machine_with(rates);
+  for (const double speed : speeds(platform, {"h2d", "cpu"})) CHECK(speed == Approx(1));
+  CHECK(speeds(platform, {"d2h", "cpu"})[1] == Approx(60.0 / 133.9));
+}
+
+TEST_CASE("no queue asks for more of a resource than there is, so that bounds of loads hold") {
+  CopyRates narrow = kUneven;
+  narrow.up_beside_down = narrow.down_beside_up = 12 * kGiga;  // less together than one way alone
+  narrow.adam = 300 * kGiga;
+  for (const CopyRates& rates : {kUneven, narrow}) {
+    const Platform platform = machine_with(rates);
+    CHECK(rates.adam <= capacity_of(platform, "dram"));
+    for (const Link& link : platform.links) {
+      for (const Demand& demand : link.path) CHECK(demand.amount * link.bytes_per_second <= platform.at(demand.resource).capacity * (1 + 1e-12));
+    }
+  }
+}
+
+TEST_CASE("a drive that reaches the device is no faster than the slot is") {
+  CopyRates slow = kUneven;
+  slow.up = slow.up_beside_down = slow.up_beside_adam = 6.5 * kGiga;
+  const Platform platform = machine_with(slow, {.ssd = 2000 * kGiB, .ssd_read_gbs = 14, .ssd_write_gbs = 12, .cpu_cores = 16, .direct_storage = true});
+  CHECK(platform.at(*platform.link(*platform.space(SpaceKind::kSsd), *platform.space(SpaceKind::kDevice))).bytes_per_second == 6.5 * kGiga);
+  CHECK(platform.at(*platform.link(*platform.space(SpaceKind::kDevice), *platform.space(SpaceKind::kSsd))).bytes_per_second == 12 * kGiga);
+}
+
+TEST_CASE("a rate that is not positive changes nothing") {
+  const Platform before = machine_with(kUneven);
+  for (double CopyRates::* const missing : {&CopyRates::adam, &CopyRates::up, &CopyRates::adam_beside_up, &CopyRates::down_beside_adam}) {
+    Platform platform = before;
+    CopyRates rates = kUneven;
+    rates.*missing = 0;
+    CHECK_FALSE(take_copy_rates(platform, rates));
+    CHECK(platform.links[0].bytes_per_second == before.links[0].bytes_per_second);
+  }
 }
 
 TEST_CASE("copies of both ways are as fast together as they were measured") {
