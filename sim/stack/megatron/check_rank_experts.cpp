@@ -19,7 +19,6 @@ std::string_view other_mixture(const ModelSpec& spec, const StackSetup& setup) {
       {experts.gating != GatingKind::kTopK && experts.gating != GatingKind::kSwitch, "has routers of another kind than top-k"},
       {experts.capacity > 0 || experts.groups > 1, "has experts of bounded capacity, whose dropping Megatron-LM's layers are not taken to have"},
       {experts.dropout > 0, "has dropout inside its experts"},
-      {spec.parallel_block, "has experts beside attention, not behind it"},
       {is_gated(spec.activation) && spec.activation != ActivationKind::kSwiGlu, "has gated experts of another function than SwiGLU"},
       {spec.mlp_bias, "has experts with biases, which Megatron-LM's dispatchers refuse"},
       {setup.fp8.exists(), "has experts, whose products in fp8 are not modelled"},

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "sim/stack/tape/fp8_products.h"
@@ -176,16 +177,27 @@ Tensor MegatronStage::head(const Tensor& x) {
   return parallel_cross_entropy(tape_, logits);
 }
 
+/// Layers begin to end of this stage, one after another.
+Tensor MegatronStage::layers(Tensor x, std::int64_t begin, std::int64_t end) {
+  for (std::int64_t i = begin; i < end; ++i) {
+    tape_.at(fmt::format("block {}", i));
+    x = layer(x, layers_[static_cast<std::size_t>(i)]);
+  }
+  return x;
+}
+
+/// Checkpoints of as many layers of a chunk as one stands for, the last of what is left (recompute-method uniform, whose
+/// recompute-num-layers that is: _checkpointed_forward of megatron/core/transformer/transformer_block.py).
 Tensor MegatronStage::forward(const Tensor& input, std::int64_t chunk) {
   Tensor x = is_first(chunk) ? embed() : input;
-  for (std::int64_t i = chunk * layers_a_chunk_; i < (chunk + 1) * layers_a_chunk_; ++i) {
-    tape_.at(fmt::format("block {}", i));
-    const Layer& own = layers_[static_cast<std::size_t>(i)];
-    if (setup_.recomputation == Recomputation::kFull || setup_.recomputation == Recomputation::kEvery) {
-      x = checkpoint(tape_, x, [this, &own](const Tensor& rows) { return layer(rows, own); });
-    } else {
-      x = layer(x, own);
-    }
+  const std::int64_t begin = chunk * layers_a_chunk_, end = begin + layers_a_chunk_;
+  const bool checkpoints = setup_.recomputation == Recomputation::kFull || setup_.recomputation == Recomputation::kEvery;
+  const std::int64_t every = setup_.recomputation == Recomputation::kEvery ? setup_.every : 1;
+  if (!checkpoints) x = layers(std::move(x), begin, end);
+  for (std::int64_t first = begin; checkpoints && first < end; first += every) {
+    const std::int64_t last = std::min(first + every, end);
+    tape_.at(fmt::format("block {}", first));
+    x = checkpoint(tape_, x, [this, first, last](const Tensor& rows) { return layers(rows, first, last); });
   }
   return is_last(chunk) ? head(std::exchange(x, {})) : x;
 }

@@ -38,6 +38,7 @@ class MegatronStage {
   void make_head();
   Tensor embed();
   Tensor layer(const Tensor& x, const Layer& weights);
+  Tensor layers(Tensor x, std::int64_t begin, std::int64_t end);
   Tensor head(const Tensor& x);
   [[nodiscard]] std::int64_t part(std::int64_t whole) const { return whole / cut_.tensor_ranks; }
 
