@@ -21,7 +21,7 @@ constexpr SizeField kSizes[] = {{"layers", &ModelSpec::layers},     {"hidden", &
 
 /// Facts of a mixture, and the words that say them of a shape.
 constexpr std::pair<std::string_view, std::string_view> kExpertWords[] = {
-    {"experts", "experts"}, {"experts_per_token", "top-k"},      {"expert_ffn", "expert_ffn"},
+    {"experts", "experts"}, {"experts_per_token", "top-k"},      {"expert_ffn", "expert_ffn"}, {"shared_ffn", "shared_ffn"},
     {"gating", "gating"},   {"expert_capacity", "capacity"}, {"router_loss", "router_loss"}};
 
 const ZooModel* find_model(const RowLexicon& lexicon, std::string_view name) {

@@ -22,7 +22,10 @@ tl::unexpected<Error> contradiction(std::string what) { return refused(std::move
 /// own, whatever norms the model's file says.
 std::string_view other_layers(const ModelSpec& spec) {
   const bool bert = spec.head == HeadKind::kMaskedToken;
-  const std::string_view foreign = foreign_feature(spec);
+  ModelSpec others_have = spec;  // these its mixtures have too
+  others_have.experts.shared_width = 0;
+  others_have.experts.plain_gates = false;
+  const std::string_view foreign = foreign_feature(others_have);
   const std::pair<bool, std::string_view> others[] = {
       {spec.norms_behind(), "has norms behind its halves"},
       {spec.wide_qk_norm, "has norms over all heads"},

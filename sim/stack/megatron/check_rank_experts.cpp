@@ -50,6 +50,7 @@ Result<void> check_rank_experts(const ModelSpec& spec, const StackSetup& setup) 
                  .remedy = "add --sequence-parallel"});
   }
   if (const auto fits = divides("--ep", setup.expert_ranks, spec.experts.count, "experts"); !fits) return fits;
+  if (const auto fits = divides("--tp", setup.tensor_ranks, spec.experts.shared_width, "columns of the shared expert"); !fits) return fits;
   if (const auto fits = divides("--etp", each, spec.expert_width(), "columns of an expert"); !fits) return fits;
   return divides("--ep", setup.expert_ranks * each, setup.data_ranks * setup.context_ranks * setup.tensor_ranks, "ranks of a stage");
 }

@@ -102,6 +102,7 @@ void MegatronStage::make_layer(std::int64_t index) {
   made.norm2 = make_norm(tape_, name + ".norm2", spec_, h, cut_.type);
   if (spec_.has_experts(layer_of_model(index))) {
     made.experts = make_rank_experts(tape_, name, spec_, expert_cut_, cut_.type);
+    made.shared = make_shared_expert(tape_, name, spec_, cut_);
     layers_.push_back(std::move(made));
     return;
   }
@@ -147,6 +148,13 @@ Tensor MegatronStage::embed() {
   return dropout(tape_, x, cut_.dropout);
 }
 
+/// A mixture's result is there before the shared expert's is added (moe_layer.py computes the shared one first, and holds it meanwhile).
+Tensor MegatronStage::mixture(const Tensor& rows, const Layer& weights) {
+  if (!weights.shared.exists()) return rank_experts(tape_, rows, weights.experts, spec_, cut_, expert_cut_);
+  const Tensor shared = shared_expert(tape_, rows, weights.shared, spec_, cut_);
+  return add(tape_, rank_experts(tape_, rows, weights.experts, spec_, cut_, expert_cut_), shared);
+}
+
 Tensor MegatronStage::layer(const Tensor& x, const Layer& weights) {
   const auto norm = [&](const Tensor& rows, const Weights& own) {
     return spec_.norm == NormKind::kLayerNorm ? layer_norm(tape_, rows, own) : fused_rms_norm(tape_, rows, *own.weight);
@@ -159,7 +167,7 @@ Tensor MegatronStage::layer(const Tensor& x, const Layer& weights) {
   const Tensor middle = bias_dropout_add(tape_, attended, weights.projection.bias, x, cut_.dropout);
   normed = norm(middle, weights.norm2);
   if (weights.experts.exist()) {
-    return bias_dropout_add(tape_, rank_experts(tape_, normed, weights.experts, spec_, cut_, expert_cut_), nullptr, middle, cut_.dropout);
+    return bias_dropout_add(tape_, mixture(normed, weights), nullptr, middle, cut_.dropout);
   }
   inner = column_parallel(tape_, normed, weights.feed_in, cut_);
   inner = fused_activation(tape_, inner, part(spec_.ffn));

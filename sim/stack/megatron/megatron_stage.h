@@ -7,6 +7,7 @@
 #include "sim/stack/megatron/attention_heads.h"
 #include "sim/stack/megatron/megatron_layers.h"
 #include "sim/stack/megatron/rank_experts.h"
+#include "sim/stack/megatron/shared_expert.h"
 #include "sim/stack/stack_setup.h"
 
 namespace plimsoll {
@@ -30,6 +31,7 @@ class MegatronStage {
     Weights norm1, qkv, projection, norm2, feed_in, feed_out;
     HeadNorms head_norms;
     RankExperts experts;  ///< in place of the last two
+    SharedExpert shared;
   };
 
   void make_layer(std::int64_t index);
@@ -37,6 +39,7 @@ class MegatronStage {
   void make_embeddings();
   void make_head();
   Tensor embed();
+  Tensor mixture(const Tensor& rows, const Layer& weights);
   Tensor layer(const Tensor& x, const Layer& weights);
   Tensor layers(Tensor x, std::int64_t begin, std::int64_t end);
   Tensor head(const Tensor& x);
