@@ -24,12 +24,14 @@ std::string_view other_layers(const ModelSpec& spec) {
   const bool bert = spec.head == HeadKind::kMaskedToken;
   ModelSpec others_have = spec;  // these its mixtures have too
   others_have.experts.shared_width = 0;
-  others_have.experts.plain_gates = false;
+  others_have.experts.plain_gates = others_have.experts.sigmoid_scores = false;
+  others_have.latent = {};
   const std::string_view foreign = foreign_feature(others_have);
   const std::pair<bool, std::string_view> others[] = {
       {spec.norms_behind(), "has norms behind its halves"},
       {spec.wide_qk_norm, "has norms over all heads"},
       {!foreign.empty(), foreign},
+      {spec.family == Family::kLlama4, "weights what its experts read, not what they make"},
       {spec.parallel_block, "has attention and feed-forward layer side by side"},
       {spec.has_encoder_and_decoder(), "has a decoder behind an encoder"},
       {spec.positions == PositionKind::kAlibi, "has scores that fall with the distance (ALiBi)"},
@@ -99,6 +101,16 @@ Result<void> check_program(const Recipe& recipe, const StackSetup& setup, std::s
               "Transformer Engine's choice of cuDNN's attention is modelled of Hopper alone", "--attention", "take flash or eager, or leave it out"}});
 }
 
+/// cuDNN attends to keys wider than values on Hopper and Blackwell; FlashAttention 2 does not.
+Result<void> check_latent(const ModelSpec& spec, const StackSetup& setup, std::string_view capability) {
+  if (!spec.latent.exists()) return {};
+  const bool fused = setup.attention != AttentionKernel::kEager, has_kernel = capability == "9.0" || capability.starts_with("10.");
+  return check_unknown(std::array{
+      Unknown{setup.stack != Stack::kMegatron, "Megatron's modules under another program are not taken to have latent attention", "--modules", "take --stack megatron"},
+      Unknown{setup.fp8.exists(), "products in fp8 beside latent attention are not modelled", "--fp8", "leave it out"},
+      Unknown{fused && !has_kernel, "latent attention, whose keys are wider than values, has a fused kernel on Hopper and Blackwell alone", "--attention", "add --attention eager"}});
+}
+
 Result<void> check_degrees(const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup) {
   const std::int64_t t = setup.tensor_ranks;
   if (spec.heads % t != 0 || spec.ffn % t != 0 || spec.kv_heads % t != 0) {
@@ -123,6 +135,7 @@ bool takes_megatron_fsdp(const StackSetup& setup) { return setup.stack == Stack:
 Result<void> check_megatron(const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup, std::string_view capability) {
   if (const auto known = check_layers(spec); !known) return known;
   if (const auto known = check_kernels(recipe, setup); !known) return known;
+  if (const auto known = check_latent(spec, setup, capability); !known) return known;
   if (setup.stack == Stack::kMegatron) {
     if (const auto known = check_program(recipe, setup, capability); !known) return known;
   } else if (setup.recomputation == Recomputation::kEvery && setup.every > 1) {

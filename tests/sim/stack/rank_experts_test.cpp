@@ -123,17 +123,19 @@ TEST_CASE("An expert that every token passes through is a dense layer of its wid
   CHECK(refusal(with(4, false, 511), cut).find("511 columns of the shared expert") != std::string::npos);
 }
 
-TEST_CASE("Shares of all experts are kept as such, in place of the softmax of the chosen") {
-  // Eight numbers of fp32 a token in place of two.
-  const auto kept = [](bool before) {
+TEST_CASE("Shares of all experts are kept as such, in place of the softmax of the chosen, and so are scores by a sigmoid") {
+  // Eight numbers of fp32 a token in place of two. By a sigmoid also the two chosen and their sum, in two bytes.
+  const auto kept = [](bool plain, bool sigmoid) {
     const auto at = [&](int layers) {
       ModelSpec spec = mixture(layers);
-      spec.experts.plain_gates = before;
+      spec.experts.plain_gates = plain;
+      spec.experts.sigmoid_scores = sigmoid;
       return predict(spec, recipe(), megatron(4, 4)).at_peak.activations.count;
     };
     return static_cast<double>(at(8) - at(4)) / 4;
   };
-  CHECK(kept(true) - kept(false) == Approx(4.0 * (8 - 2) * kRows).epsilon(0.02));
+  CHECK(kept(true, false) - kept(false, false) == Approx(4.0 * (8 - 2) * kRows).epsilon(0.02));
+  CHECK(kept(false, true) - kept(true, false) == Approx(2.0 * 3 * kRows).epsilon(0.02));
 }
 
 TEST_CASE("Experts are shared out over their ranks, and their states over fewer copies") {
