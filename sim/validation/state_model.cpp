@@ -17,7 +17,8 @@ struct SizeField {
 
 constexpr SizeField kSizes[] = {{"layers", &ModelSpec::layers},     {"hidden", &ModelSpec::hidden},
                                 {"heads", &ModelSpec::heads},       {"kv_heads", &ModelSpec::kv_heads},
-                                {"ffn", &ModelSpec::ffn},           {"vocab", &ModelSpec::vocabulary}};
+                                {"ffn", &ModelSpec::ffn},           {"vocab", &ModelSpec::vocabulary},
+                                {"rotary_dim", &ModelSpec::rotary_dim}};
 
 /// Facts of a mixture, and the words that say them of a shape.
 constexpr std::pair<std::string_view, std::string_view> kExpertWords[] = {
