@@ -18,6 +18,7 @@
 #include "sim/planner/fit_answer.h"
 #include "sim/stack/exported_setup.h"
 #include "sim/stack/lowering/allocation_events.h"
+#include "sim/stack/megatron/check_megatron.h"
 #include "sim/stack/setup_on.h"
 
 namespace plimsoll {
@@ -79,6 +80,10 @@ Result<Found> from_setup(const AskedQuestion& asked) {
   const StackSetup setup = question.machine ? setup_on(*question.stack, question.machine->options) : *question.stack;
   auto training = exported_training(question.spec, question.recipe, setup);
   if (!training) return fail(training.error());
+  if (takes_megatron_fsdp(setup)) {
+    training->foretold.emplace_back("nothing: Megatron-LM's own FSDP is not modelled");
+    return Found{.training = std::move(*training)};
+  }
   const WaitingLine waiting("simulating the program's allocations");
   const auto answer = answer_question(question);
   if (!answer) return fail(answer.error());

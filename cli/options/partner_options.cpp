@@ -16,7 +16,10 @@ struct Partner {
   std::string_view remedy;
 };
 
-bool is_huggingface(const StackFlags& flags) { return flags.modules.empty() || flags.modules == "huggingface"; }
+bool is_huggingface(const StackFlags& flags) {
+  const bool own_layers = flags.stack == "megatron" || flags.stack == "llm.c";
+  return flags.modules == "huggingface" || (flags.modules.empty() && !own_layers);
+}
 
 bool shares_gradients(const StackFlags& flags) { return flags.gpus * flags.context_ranks > 1 && flags.zero >= 2; }
 
@@ -50,6 +53,7 @@ std::vector<Partner> module_partners(const StackFlags& flags) {
   const bool shares = shares_gradients(flags), hugging_face = is_huggingface(flags);
   const bool keeps_types = flags.stack == "pytorch" && !shares && flags.modules != "unsloth";
   return {
+      {"--modules", flags.stack != "megatron" || flags.modules == "megatron", "Megatron-LM's layers are its own", "leave it out"},
       {"--kbit-preparation", keeps_types || flags.kbit_preparation == "no",
        "FSDP wants one type in a unit, and other stacks make everything 16 bits again", "leave it out"},
       {"--rotary-tables", hugging_face, "only transformers' modules had them", "leave it out"},
@@ -74,6 +78,7 @@ std::vector<Partner> module_partners(const StackFlags& flags) {
 std::vector<Partner> loop_partners(const StackFlags& flags) {
   const bool own_loop = allocates_by_pytorch(flags) && flags.stack != "megatron";
   return {
+      {"--optimizer-loop", flags.stack != "megatron" || flags.optimizer_loop == "fused", "Megatron-LM's optimizers are fused", "leave it out"},
       {"--logits", own_loop && flags.loss_chunks == 1,
        "llm.c, Megatron-LM and a loss in chunks have loops of their own", "leave it out"},
       {"--logits", flags.logits != "inside" || (flags.compile && flags.modules == "nanogpt"),

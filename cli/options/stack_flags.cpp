@@ -201,7 +201,7 @@ Result<void> read_kept(const StackFlags& flags, const ModelSpec& spec, StackSetu
 Result<void> read_update(const StackFlags& flags, StackSetup& setup) {
   const auto loop = parse_optimizer_loop(flags.optimizer_loop);
   if (!loop) return fail(loop.error());
-  setup.loop = *loop;
+  setup.loop = setup.stack == Stack::kMegatron ? OptimizerLoop::kFused : *loop;
   const auto form = read_optimizer_form(flags.optimizer_form);
   if (!form) return fail(form.error());
   setup.optimizer_form = *form;

@@ -72,6 +72,7 @@ std::string_view to_text(ActivationKind activation) {
     case ActivationKind::kGeGluTanh: return "geglu_tanh";
     case ActivationKind::kTanh: return "tanh";
     case ActivationKind::kRelu: return "relu";
+    case ActivationKind::kSquaredRelu: return "relu2";
   }
   return "?";
 }

@@ -23,8 +23,8 @@ enum class NormKind : std::uint8_t {
   kRmsNorm,
   kRmsNormPlusOne,  ///< the weight is what the factor exceeds 1 by
 };
-/// The gated ones halve their input: activation(gate) · up.
-enum class ActivationKind : std::uint8_t { kGelu, kGeluTanh, kSwiGlu, kGeGluTanh, kTanh, kRelu };
+/// The gated ones halve their input: activation(gate) · up. A squared ReLU is max(x, 0)² (So et al. 2021, Primer; Nemotron 4).
+enum class ActivationKind : std::uint8_t { kGelu, kGeluTanh, kSwiGlu, kGeGluTanh, kTanh, kRelu, kSquaredRelu };
 enum class PositionKind : std::uint8_t {
   kLearned,   ///< a table of max_positions rows
   kRope,      ///< queries and keys are rotated

@@ -27,6 +27,7 @@ auto plain_activation(ActivationKind kind) {
     case ActivationKind::kGelu: return loop.gelu;
     case ActivationKind::kTanh: return loop.tanh;
     case ActivationKind::kRelu: return loop.relu;
+    case ActivationKind::kSquaredRelu: return loop.squared_relu;
     default: return loop.gelu_tanh;
   }
 }
@@ -38,6 +39,7 @@ auto plain_activation_backward(ActivationKind kind) {
     case ActivationKind::kGelu: return loop.gelu_backward;
     case ActivationKind::kTanh: return loop.tanh_backward;
     case ActivationKind::kRelu: return loop.relu_backward;
+    case ActivationKind::kSquaredRelu: return loop.squared_relu_backward;
     default: return loop.gelu_tanh_backward;
   }
 }

@@ -84,6 +84,8 @@ struct Loops {
   void (*tanh_backward)(Count n, const T* x, const T* dy, T* dx);
   void (*relu)(Count n, const T* x, T* y);
   void (*relu_backward)(Count n, const T* x, const T* dy, T* dx);
+  void (*squared_relu)(Count n, const T* x, T* y);
+  void (*squared_relu_backward)(Count n, const T* x, const T* dy, T* dx);
   void (*swiglu)(Count n, const T* x, T* y);                         ///< x holds n gates, then n values
   void (*swiglu_backward)(Count n, const T* x, const T* dy, T* dx);  ///< x and dx hold 2 n elements
   void (*geglu_tanh)(Count n, const T* x, T* y);                     ///< as swiglu, with GELU by tanh

@@ -220,6 +220,18 @@ void relu_backward(Count n, const T* x, const T* dy, T* dx) {
 }
 
 template <typename T>
+void squared_relu(Count n, const T* x, T* y) {
+#pragma omp simd
+  for (Count i = 0; i < n; ++i) y[i] = x[i] > 0 ? x[i] * x[i] : 0;
+}
+
+template <typename T>
+void squared_relu_backward(Count n, const T* x, const T* dy, T* dx) {
+#pragma omp simd
+  for (Count i = 0; i < n; ++i) dx[i] = x[i] > 0 ? 2 * x[i] * dy[i] : 0;
+}
+
+template <typename T>
 void swiglu(Count n, const T* x, T* y) {
 #pragma omp simd
   for (Count i = 0; i < n; ++i) y[i] = x[i] * sigmoid(x[i]) * x[n + i];
@@ -275,6 +287,8 @@ constexpr Loops<T> kAll{
     .tanh_backward = hyperbolic_tangent_backward<T>,
     .relu = relu<T>,
     .relu_backward = relu_backward<T>,
+    .squared_relu = squared_relu<T>,
+    .squared_relu_backward = squared_relu_backward<T>,
     .swiglu = swiglu<T>,
     .swiglu_backward = swiglu_backward<T>,
     .geglu_tanh = geglu_tanh<T>,

@@ -38,7 +38,7 @@ Result<void> check_layers(const ModelSpec& spec) {
     return cannot_export(fmt::format("Megatron-LM's layers are not those of {}", spec.name),
                          "export to deepspeed, which takes any model");
   }
-  if (spec.activation == ActivationKind::kGeGluTanh || spec.norm == NormKind::kRmsNormPlusOne ||
+  if (spec.activation == ActivationKind::kGeGluTanh || spec.activation == ActivationKind::kRelu || spec.norm == NormKind::kRmsNormPlusOne ||
       spec.experts.count > 0 || spec.window > 0) {
     return cannot_export(
         fmt::format("{} needs what these arguments do not say (its activation, norm, window or experts)", spec.name),
@@ -93,6 +93,7 @@ void add_model(const ModelSpec& spec, Arguments& out) {
   out.add("normalization", spec.norm == NormKind::kLayerNorm ? "LayerNorm" : "RMSNorm");
   out.add("norm-epsilon", spec.norm_epsilon);
   out.add_if(spec.activation == ActivationKind::kSwiGlu, "swiglu");
+  out.add_if(spec.activation == ActivationKind::kSquaredRelu, "squared-relu");
   out.add_if(!spec.mlp_bias, "disable-bias-linear");
   out.add_if(spec.qkv_bias && !spec.mlp_bias, "add-qkv-bias");
   out.add_if(spec.qk_norm, "qk-layernorm");

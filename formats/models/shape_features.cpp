@@ -62,7 +62,7 @@ Result<void> set_feature(ModelSpec& spec, std::string_view text, std::string_vie
   }
   if (key == "norm") return choose(spec.norm, {NormKind::kLayerNorm, NormKind::kRmsNorm}, text, key, value);
   if (key == "activation") {
-    return choose(spec.activation, {ActivationKind::kGelu, ActivationKind::kGeluTanh, ActivationKind::kRelu,
+    return choose(spec.activation, {ActivationKind::kGelu, ActivationKind::kGeluTanh, ActivationKind::kRelu, ActivationKind::kSquaredRelu,
                                     ActivationKind::kSwiGlu, ActivationKind::kGeGluTanh},
                   text, key, value);
   }

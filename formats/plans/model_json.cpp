@@ -284,7 +284,7 @@ bool names_model(const JsonNode& node) { return node.has("family"); }
 /// Kinds of layers, and what they have.
 void read_kinds(const JsonNode& node, ModelSpec& s) {
   s.norm = enum_or(node, "norm", s.norm, NormKind::kRmsNormPlusOne);
-  s.activation = enum_or(node, "activation", s.activation, ActivationKind::kRelu);
+  s.activation = enum_or(node, "activation", s.activation, ActivationKind::kSquaredRelu);
   s.positions = enum_or(node, "positions", s.positions, PositionKind::kDistance);
   s.tied_head = node.boolean_or("tied_head", s.tied_head);
   s.qkv_bias = node.boolean_or("attention_bias", s.qkv_bias);

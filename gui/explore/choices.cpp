@@ -132,14 +132,15 @@ void say_layout(const Choices& c, Options& options) {
 }
 
 void say_stack(const Choices& c, Options& options) {
+  const bool open = c.stack != QLatin1String("megatron");  // whose layers are its own: the fields are not there
   options.text("--stack", c.stack);
-  options.text("--modules", c.modules);
+  if (open) options.text("--modules", c.modules);
   if (may_prefer(c)) options.text("--workload", c.preferences);
   if (may_prefer(c) && c.preferences == QLatin1String("grpo")) options.text("--rollout", QStringLiteral("vllm"));
-  options.flag("--compile", c.compile);
+  options.flag("--compile", open && c.compile);
   options.text("--recompute", c.recompute);
   options.text("--zero", c.zero);
-  options.text("--offload", c.offload);
+  if (open) options.text("--offload", c.offload);
   options.count("--tp", c.tensor_ranks, 0);
   options.count("--pp", c.stages, 0);
   options.count("--batch", c.batch, 1);

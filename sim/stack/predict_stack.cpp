@@ -182,6 +182,16 @@ void note_rank_experts(StackPrediction& prediction, const ModelSpec& spec, const
                                                              "Megatron-LM's own default is allgather");
 }
 
+/// Where Megatron-LM's own way stands in place of the model's file, or of what was asked.
+void note_megatron(StackPrediction& prediction, const ModelSpec& spec, const StackSetup& setup, const GpuEntry& gpu) {
+  if (cuts_layers(setup) && spec.post_norm) {
+    prediction.assumptions.emplace_back("the BERT is Megatron-LM's own: norms stand before its halves and before its head, and none behind its embeddings");
+  }
+  if (setup.stack == Stack::kMegatron && setup.attention == AttentionKernel::kFlash && gpu.compute_capability == "9.0") {
+    prediction.assumptions.emplace_back("attention is cuDNN's, which Transformer Engine takes on Hopper where both are allowed; what FlashAttention 2 would copy is not told");
+  }
+}
+
 /// What was taken for granted of maps that wait encoded.
 void note_compression(StackPrediction& prediction, const MapCompression& compression) {
   if (!compression.exists()) return;
@@ -302,6 +312,7 @@ Result<StackPrediction> predict_stack(const ModelSpec& spec, const Recipe& recip
   note_preparation(*prediction, module_rules(spec, recipe, setup, gpu), recipe, setup);
   note_loops(*prediction, spec, recipe, setup);
   note_rank_experts(*prediction, spec, setup);
+  note_megatron(*prediction, spec, setup, gpu);
   note_compression(*prediction, setup.compression);
   note_words(*prediction, spec);
   note_packing(*prediction, recipe, setup);

@@ -9,6 +9,7 @@
 #include "sim/stack/check_fp8.h"
 #include "sim/stack/check_kernels.h"
 #include "sim/stack/check_preference.h"
+#include "sim/stack/megatron/check_megatron.h"
 #include "sim/stack/megatron/megatron_steps.h"
 #include "sim/stack/replay_log.h"
 #include "sim/stack/sequence_ranks.h"
@@ -165,7 +166,7 @@ Result<StackRun> run_as_stated(const ModelSpec& spec, const Recipe& recipe, cons
     own.micro_batch *= setup.preference.sequences();
     run.marks = run_training_steps(*run.tape, spec, own, setup, module_rules(spec, recipe, setup, gpu));
   } else {
-    if (const auto cuts = check_megatron(spec, recipe, setup); !cuts) return fail(cuts.error());
+    if (const auto cuts = check_megatron(spec, recipe, setup, gpu.compute_capability); !cuts) return fail(cuts.error());
     const std::int64_t stage = setup.stage.value_or(neediest_stage(spec, recipe, setup, gpu));
     run.marks = run_megatron_steps(*run.tape, spec, recipe, setup, stage, gpu.compute_capability);
   }

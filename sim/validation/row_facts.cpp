@@ -23,7 +23,7 @@ constexpr std::string_view kKeys[] = {
     "keeps_wide", "optimizer", "accumulate", "micro_batch", "global_batch", "sequence", "true_sequence", "lora_rank",
     "lora_targets", "base_bits", "kbit_preparation", "plain_scales", "older_bitsandbytes", "lora_dropout",
     "adapter_method", "train_also", "virtual_tokens", "gpu", "gpus", "node_gpus", "network", "model", "layers",
-    "hidden", "experts", "experts_per_token", "expert_ffn", "gating", "expert_capacity", "router_loss", "heads", "kv_heads", "ffn", "vocab", "positions", "bias", "tied", "position", "activation", "norm", "qk_norm",
+    "hidden", "experts", "experts_per_token", "expert_ffn", "shared_ffn", "q_rank", "kv_rank", "plain_dim", "rope_dim", "value_dim", "gating", "expert_capacity", "router_loss", "heads", "kv_heads", "ffn", "vocab", "positions", "bias", "tied", "position", "activation", "norm", "qk_norm", "rotary_dim",
     "classes", "image", "measure", "unit",
     "rate", "samples", "summed", "flops", "peak_tflops", "params", "held_before", "kept_from", "dram", "drive_read",
     "drive_write", "drives", "drive_uplink", "cores", "host_memory", "device_memory", "placement", "strategy",

@@ -17,12 +17,19 @@ struct SizeField {
 
 constexpr SizeField kSizes[] = {{"layers", &ModelSpec::layers},     {"hidden", &ModelSpec::hidden},
                                 {"heads", &ModelSpec::heads},       {"kv_heads", &ModelSpec::kv_heads},
-                                {"ffn", &ModelSpec::ffn},           {"vocab", &ModelSpec::vocabulary}};
+                                {"ffn", &ModelSpec::ffn},           {"vocab", &ModelSpec::vocabulary},
+                                {"rotary_dim", &ModelSpec::rotary_dim}};
 
 /// Facts of a mixture, and the words that say them of a shape.
 constexpr std::pair<std::string_view, std::string_view> kExpertWords[] = {
-    {"experts", "experts"}, {"experts_per_token", "top-k"},      {"expert_ffn", "expert_ffn"},
+    {"experts", "experts"}, {"experts_per_token", "top-k"},      {"expert_ffn", "expert_ffn"}, {"shared_ffn", "shared_ffn"},
     {"gating", "gating"},   {"expert_capacity", "capacity"}, {"router_loss", "router_loss"}};
+
+constexpr std::pair<std::string_view, std::int64_t LatentAttention::*> kLatentSizes[] = {{"q_rank", &LatentAttention::q_rank},
+                                                                                        {"kv_rank", &LatentAttention::kv_rank},
+                                                                                        {"plain_dim", &LatentAttention::plain_dim},
+                                                                                        {"rope_dim", &LatentAttention::rope_dim},
+                                                                                        {"value_dim", &LatentAttention::value_dim}};
 
 const ZooModel* find_model(const RowLexicon& lexicon, std::string_view name) {
   const std::string key = name_key(name);
@@ -71,10 +78,19 @@ void take_sizes(RowFacts& facts, ModelSpec& spec) {
   }
 }
 
+/// Latent attention has no biases.
+void take_latent(RowFacts& facts, ModelSpec& spec) {
+  for (const auto& [key, field] : kLatentSizes) {
+    if (const auto value = facts.whole_fact(key)) spec.latent.*field = *value;
+  }
+  if (spec.latent.exists()) spec.qkv_bias = spec.projection_bias = false;
+}
+
 void take_switches(RowFacts& facts, ModelSpec& spec) {
   if (!facts.fact("bias").empty()) {
     spec.qkv_bias = spec.projection_bias = spec.mlp_bias = facts.is_true("bias");
   }
+  take_latent(facts, spec);
   if (!facts.fact("tied").empty()) spec.tied_head = facts.is_true("tied");
   if (const auto classes = facts.whole_fact("classes"); classes && !spec.causal) spec = with_classes(spec, *classes);
   if (const auto image = facts.whole_fact("image"); image && spec.reads_images()) {

@@ -82,6 +82,16 @@ TEST_CASE("Megatron's arguments set the environment that its ranks ask for") {
   CHECK_THAT(text({.stack = Stack::kMegatron, .data_ranks = 2}), !Contains("CUDA_DEVICE_MAX_CONNECTIONS"));
 }
 
+TEST_CASE("Megatron's arguments say a squared ReLU, and there are none for a plain one") {
+  const auto of = [](ActivationKind activation) {
+    ModelSpec spec = small_model(Family::kGpt2);
+    spec.activation = activation;
+    return exported_training(spec, small_recipe(), {.stack = Stack::kMegatron}).value();
+  };
+  CHECK_THAT(text_of(ExportTarget::kMegatron, of(ActivationKind::kSquaredRelu)), Contains("  --squared-relu\n"));
+  CHECK_THAT(refusal(ExportTarget::kMegatron, of(ActivationKind::kRelu)), Contains("its activation"));
+}
+
 TEST_CASE("accelerate's kind is DeepSpeed where anything waits elsewhere, else FSDP") {
   CHECK(parse_export_target("accelerate", of_plan(kDrive)).value() == ExportTarget::kAccelerateDeepspeed);
   CHECK(parse_export_target("accelerate", of_plan({.name = "resident"})).value() == ExportTarget::kAccelerateFsdp);

@@ -88,8 +88,9 @@ TEST_CASE("choices become the options of fit, and those that are as usual are le
   CHECK(fit_options(c).join(' ').contains("--stack deepspeed --workload dpo --zero 2"));
   c.preferences = "grpo";
   CHECK(fit_options(c).join(' ').contains("--workload grpo --rollout vllm"));
-  c.stack = "megatron";  // learns from texts alone: the field is not there
-  CHECK_FALSE(fit_options(c).contains("--workload"));
+  c.compile = true;
+  c.stack = "megatron";  // learns from texts alone, in layers of its own: the fields are not there
+  for (const char* option : {"--workload", "--compile", "--offload"}) CHECK_FALSE(fit_options(c).contains(option));
   c = {};
   c.model = "gpt2-xl";
   c.gpu = "A100 80GB SXM4";

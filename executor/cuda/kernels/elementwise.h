@@ -92,6 +92,10 @@ struct Relu {
   PLIMSOLL_DEVICE static float value(float x) { return x > 0 ? x : 0; }
   PLIMSOLL_DEVICE static float slope(float x) { return x > 0 ? 1.0F : 0.0F; }
 };
+struct SquaredRelu {
+  PLIMSOLL_DEVICE static float value(float x) { return x > 0 ? x * x : 0; }
+  PLIMSOLL_DEVICE static float slope(float x) { return x > 0 ? 2 * x : 0.0F; }
+};
 
 template <typename S, typename A>
 struct Activate {

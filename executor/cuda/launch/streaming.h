@@ -41,6 +41,7 @@ void launch_activation(Launcher& launcher, const DeviceLaunch& l) {
     case ActivationKind::kGeGluTanh: return launch_gated_activation_of<S, GeluTanh>(launcher, l);
     case ActivationKind::kTanh: return launch_activation_of<S, Tanh>(launcher, l);
     case ActivationKind::kRelu: return launch_activation_of<S, Relu>(launcher, l);
+    case ActivationKind::kSquaredRelu: return launch_activation_of<S, SquaredRelu>(launcher, l);
   }
 }
 

@@ -66,8 +66,8 @@ RankHeads detached(const RankHeads& heads) {
   return {.queries = heads.queries.detached(), .keys = heads.keys.detached(), .values = heads.values.detached()};
 }
 
-RankHeads of_every_head(Tape& tape, const RankHeads& heads) {
-  if (!heads.are_apart()) return detached(heads);
+RankHeads of_every_head(Tape& tape, const RankHeads& heads, const ModelSpec& spec) {
+  if (!heads.are_apart() || spec.kv_heads == spec.heads) return detached(heads);
   const Shape& wide = heads.queries.shape;
   return {.queries = heads.queries.detached(), .keys = for_every_head(tape, heads.keys, wide), .values = for_every_head(tape, heads.values, wide)};
 }

@@ -25,7 +25,7 @@ RankHeads attention_heads(Tape& tape, const Tensor& qkv, const HeadNorms& norms,
 /// The same without a history.
 RankHeads detached(const RankHeads& heads);
 /// With keys and values of its own for every query head: copies of those that a group shares.
-RankHeads of_every_head(Tape& tape, const RankHeads& heads);
+RankHeads of_every_head(Tape& tape, const RankHeads& heads, const ModelSpec& spec);
 /// And back, a gradient summed over the heads of a group, as wide as what was read; as it is where no head is shared.
 Tensor summed_over_heads(Tape& tape, Tensor gradient, const Tensor& read);
 

@@ -19,7 +19,6 @@ std::string_view other_mixture(const ModelSpec& spec, const StackSetup& setup) {
       {experts.gating != GatingKind::kTopK && experts.gating != GatingKind::kSwitch, "has routers of another kind than top-k"},
       {experts.capacity > 0 || experts.groups > 1, "has experts of bounded capacity, whose dropping Megatron-LM's layers are not taken to have"},
       {experts.dropout > 0, "has dropout inside its experts"},
-      {spec.parallel_block, "has experts beside attention, not behind it"},
       {is_gated(spec.activation) && spec.activation != ActivationKind::kSwiGlu, "has gated experts of another function than SwiGLU"},
       {spec.mlp_bias, "has experts with biases, which Megatron-LM's dispatchers refuse"},
       {setup.fp8.exists(), "has experts, whose products in fp8 are not modelled"},
@@ -51,6 +50,7 @@ Result<void> check_rank_experts(const ModelSpec& spec, const StackSetup& setup) 
                  .remedy = "add --sequence-parallel"});
   }
   if (const auto fits = divides("--ep", setup.expert_ranks, spec.experts.count, "experts"); !fits) return fits;
+  if (const auto fits = divides("--tp", setup.tensor_ranks, spec.experts.shared_width, "columns of the shared expert"); !fits) return fits;
   if (const auto fits = divides("--etp", each, spec.expert_width(), "columns of an expert"); !fits) return fits;
   return divides("--ep", setup.expert_ranks * each, setup.data_ranks * setup.context_ranks * setup.tensor_ranks, "ranks of a stage");
 }

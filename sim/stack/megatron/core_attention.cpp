@@ -9,15 +9,20 @@ struct Scores {
   std::int64_t batch = 1;  ///< sequences × heads
   std::int64_t rows = 1;
   std::int64_t keys = 1;
-  std::int64_t width = 1;
+  std::int64_t width = 1;  ///< of a head's queries and keys
+  std::int64_t value_width = 1;
   bool causal = true;
+  Shape queries, result;  ///< [rows, heads · width] and [rows, heads · value_width]
 
   [[nodiscard]] Shape shape() const { return {batch, rows, keys}; }
 };
 
 Scores scores_of(const ModelSpec& spec, const MegatronCut& cut) {
-  return {.batch = cut.batch * spec.heads / cut.tensor_ranks, .rows = cut.sequence, .keys = cut.sequence, .width = spec.head_dim,
-          .causal = spec.causal};
+  const std::int64_t heads = spec.heads / cut.tensor_ranks;
+  const std::int64_t width = spec.latent.exists() ? spec.latent.key_dim() : spec.head_dim;
+  const std::int64_t value_width = spec.latent.exists() ? spec.latent.value_dim : spec.head_dim;
+  return {.batch = cut.batch * heads, .rows = cut.sequence, .keys = cut.sequence, .width = width, .value_width = value_width,
+          .causal = spec.causal, .queries = {cut.rows(), heads * width}, .result = {cut.rows(), heads * value_width}};
 }
 
 /// Gradients of what attention read, from those of queries, keys and values: one tensor where all lies side by side.
@@ -57,9 +62,9 @@ RankHeads shapes_of(RankHeads heads) {
   return heads;
 }
 
-Tensor unfused(Tape& tape, const RankHeads& heads, const Shape& result, const Scores& scores, const MegatronCut& cut) {
+Tensor unfused(Tape& tape, const RankHeads& heads, const ModelSpec& spec, const Scores& scores, const MegatronCut& cut) {
   const DType type = heads.queries.dtype;
-  const RankHeads saved = of_every_head(tape, heads);
+  const RankHeads saved = of_every_head(tape, heads, spec);
   // The product is added to a buffer that is not read, and a local of the module holds its result until it returns.
   Tensor added_to = tape.empty(scores.shape(), type);
   const Tensor raw = tape.empty(scores.shape(), type);
@@ -71,20 +76,20 @@ Tensor unfused(Tape& tape, const RankHeads& heads, const Shape& result, const Sc
   const Tensor mask = cut.dropout > 0 ? tape.empty(scores.shape(), kMaskType) : Tensor{};
   const Tensor dropped = mask ? tape.empty(scores.shape(), type) : shares;
   if (mask) tape.stream(2.5 * bytes, type);
-  Tensor by_head = tape.empty(result, type);
-  tape.product(scores.batch, scores.rows, scores.width, scores.keys, type);
-  Tensor out = tape.empty(result, type);
+  Tensor by_head = tape.empty(scores.result, type);
+  tape.product(scores.batch, scores.rows, scores.value_width, scores.keys, type);
+  Tensor out = tape.empty(scores.result, type);
   by_head = {};
   return tape.record(std::move(out), {&heads.queries, &heads.keys, &heads.values},
                      [=, read = shapes_of(heads), kept = Tensors{shares.detached(), dropped.detached()}, saved = saved](Tape& t, Tensors gradients) {
     Tensor values = t.empty(gradients[0].shape, type);
     Tensor spread = t.empty(scores.shape(), type);
-    t.product(scores.batch, scores.rows, scores.keys, scores.width, type);
-    t.turned_product(scores.batch, scores.keys, scores.width, scores.rows, type);
+    t.product(scores.batch, scores.rows, scores.keys, scores.value_width, type);
+    t.turned_product(scores.batch, scores.keys, scores.value_width, scores.rows, type);
     if (mask) spread = t.empty(scores.shape(), type);
     t.stream(4 * bytes, type);
-    Tensor queries = t.empty(gradients[0].shape, type);
-    Tensor keys = t.empty(gradients[0].shape, type);
+    Tensor queries = t.empty(scores.queries, type);
+    Tensor keys = t.empty(scores.queries, type);
     t.product(scores.batch, scores.rows, scores.width, scores.keys, type);
     t.turned_product(scores.batch, scores.keys, scores.width, scores.rows, type);
     spread = {};
@@ -94,26 +99,26 @@ Tensor unfused(Tape& tape, const RankHeads& heads, const Shape& result, const Sc
   });
 }
 
-Tensor fused(Tape& tape, const RankHeads& heads, const Shape& result, const Scores& scores, const MegatronCut& cut) {
+Tensor fused(Tape& tape, const RankHeads& heads, const Scores& scores, const MegatronCut& cut) {
   const DType type = heads.queries.dtype;
   const RankHeads saved = saved_of(tape, heads, cut);
-  const Tensor inner = tape.empty(result, type);
+  const Tensor inner = tape.empty(scores.result, type);
   const Tensor sums = tape.empty({scores.batch, scores.rows}, DType::kFp32);
-  const double volume = static_cast<double>(scores.batch) * static_cast<double>(scores.rows) * static_cast<double>(scores.keys) *
-                        static_cast<double>(scores.width) * (scores.causal ? 0.5 : 1.0);
+  const double pairs = static_cast<double>(scores.batch) * static_cast<double>(scores.rows) * static_cast<double>(scores.keys) * (scores.causal ? 0.5 : 1.0);
+  const auto width = static_cast<double>(scores.width), value_width = static_cast<double>(scores.value_width);
   StackKernel kernel{.sort = StackKernelSort::kAttention, .dtype = type, .causal = scores.causal, .batch = scores.batch,
-                     .m = scores.rows, .n = scores.keys, .k = scores.width, .flops = 4 * volume,
+                     .m = scores.rows, .n = scores.keys, .k = scores.width, .flops = 2 * pairs * (width + value_width),
                      .bytes = static_cast<double>(bytes_of(heads) + inner.bytes().count)};
   tape.launch(kernel);
-  Tensor out = cut.copies_attention ? tape.empty(result, type) : inner;
+  Tensor out = cut.copies_attention ? tape.empty(scores.result, type) : inner;
   if (cut.copies_attention) tape.stream(2 * traffic(out), type);
   return tape.record(std::move(out), {&heads.queries, &heads.keys, &heads.values},
                      [=, read = shapes_of(heads), kept = Tensors{inner, sums}, saved = saved](Tape& t, Tensors gradients) {
     StackKernel again = kernel;
     again.backward = true;
-    again.flops *= 2.5;
+    again.flops = 2 * pairs * (3 * width + 2 * value_width);  // scores once more, and four gradients
     again.bytes *= 2.5;
-    const Tensor wide = t.empty(inner.shape, DType::kFp32);
+    const Tensor wide = t.empty(scores.queries, DType::kFp32);
     Tensors parts = gradients_like(t, read);
     t.launch(again);
     gradients.clear();
@@ -122,9 +127,8 @@ Tensor fused(Tape& tape, const RankHeads& heads, const Shape& result, const Scor
 }
 
 Tensor once(Tape& tape, const RankHeads& heads, const ModelSpec& spec, const MegatronCut& cut) {
-  const Shape result{cut.rows(), spec.attention_width() / cut.tensor_ranks};
   const Scores scores = scores_of(spec, cut);
-  return cut.fused_attention ? fused(tape, heads, result, scores, cut) : unfused(tape, heads, result, scores, cut);
+  return cut.fused_attention ? fused(tape, heads, scores, cut) : unfused(tape, heads, spec, scores, cut);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "sim/stack/tape/fp8_products.h"
@@ -54,7 +55,7 @@ MegatronCut megatron_cut(const ModelSpec& spec, const Recipe& recipe, const Stac
   const double usual = spec.positions == PositionKind::kLearned ? 0.1 : 0;
   return {.tensor_ranks = setup.tensor_ranks, .sequence_parallel = setup.sequence_parallel && setup.tensor_ranks > 1,
           .batch = recipe.micro_batch, .sequence = recipe.sequence / setup.context_ranks, .dropout = setup.dropout.value_or(usual),
-          .fused_attention = fused, .copies_attention = fused && capability != "9.0" && recipe.micro_batch > 1,
+          .fused_attention = fused, .copies_attention = fused && !spec.latent.exists() && capability != "9.0" && recipe.micro_batch > 1,
           .recomputes_attention = setup.recomputation == Recomputation::kSelective,
           .fused_rotation = setup.fused_rotation,
           .overlaps = setup.overlaps_communication,
@@ -66,7 +67,7 @@ MegatronStage::MegatronStage(Tape& tape, const ModelSpec& spec, const Recipe&, c
                              const MegatronCut& cut)
     : tape_(tape), spec_(spec), setup_(setup), stage_(stage), cut_(cut), expert_cut_(expert_cut(setup, cut)), vocabulary_(padded_part(spec.vocabulary, cut.tensor_ranks)),
       layers_a_chunk_(layers_of_chunk(spec, setup, stage)) {
-  if (spec.positions == PositionKind::kRope) angles_ = tape.empty({cut.sequence, spec.rotary_width()}, DType::kFp32, Holding::kWorkspace);
+  if (spec.positions == PositionKind::kRope && !spec.latent.exists()) angles_ = tape.empty({cut.sequence, spec.rotary_width()}, DType::kFp32, Holding::kWorkspace);
   if (stage == 0) make_embeddings();
   for (std::int64_t i = 0; i < layers_a_chunk_ * setup.chunks; ++i) make_layer(i);
   if (stage + 1 == setup.stages) make_head();
@@ -86,21 +87,31 @@ std::int64_t MegatronStage::layer_of_model(std::int64_t index) const {
   return before + index;
 }
 
+void MegatronStage::make_attention(Layer& made, const std::string& name, const Fp8Setup& fp8) {
+  const std::int64_t h = spec_.hidden;
+  if (spec_.latent.exists()) {
+    made.latent = make_rank_latent(tape_, name, spec_, cut_);
+  } else {
+    made.qkv = make_linear(tape_, name + ".qkv", h, part(spec_.qkv_width()), spec_.qkv_bias, cut_.type, fp8);
+  }
+  if (spec_.qk_norm) {
+    made.head_norms.queries = make_norm(tape_, name + ".query_norm", spec_, spec_.head_dim, cut_.type);
+    made.head_norms.keys = make_norm(tape_, name + ".key_norm", spec_, spec_.head_dim, cut_.type);
+  }
+  made.projection = make_linear(tape_, name + ".projection", part(attended_width()), h, spec_.projection_bias, cut_.type, fp8);
+}
+
 void MegatronStage::make_layer(std::int64_t index) {
   const std::string name = fmt::format("block {}", index);
   const Fp8Setup fp8 = setup_.fp8.covers(layer_of_model(index), spec_.layers) ? setup_.fp8 : Fp8Setup{};
   Layer made;
   const std::int64_t h = spec_.hidden;
   made.norm1 = make_norm(tape_, name + ".norm1", spec_, h, cut_.type);
-  made.qkv = make_linear(tape_, name + ".qkv", h, part(spec_.qkv_width()), spec_.qkv_bias, cut_.type, fp8);
-  if (spec_.qk_norm) {
-    made.head_norms.queries = make_norm(tape_, name + ".query_norm", spec_, spec_.head_dim, cut_.type);
-    made.head_norms.keys = make_norm(tape_, name + ".key_norm", spec_, spec_.head_dim, cut_.type);
-  }
-  made.projection = make_linear(tape_, name + ".projection", part(spec_.attention_width()), h, spec_.projection_bias, cut_.type, fp8);
+  make_attention(made, name, fp8);
   made.norm2 = make_norm(tape_, name + ".norm2", spec_, h, cut_.type);
   if (spec_.has_experts(layer_of_model(index))) {
     made.experts = make_rank_experts(tape_, name, spec_, expert_cut_, cut_.type);
+    made.shared = make_shared_expert(tape_, name, spec_, cut_);
     layers_.push_back(std::move(made));
     return;
   }
@@ -146,19 +157,31 @@ Tensor MegatronStage::embed() {
   return dropout(tape_, x, cut_.dropout);
 }
 
+/// A mixture's result is there before the shared expert's is added (moe_layer.py computes the shared one first, and holds it meanwhile).
+Tensor MegatronStage::mixture(const Tensor& rows, const Layer& weights) {
+  if (!weights.shared.exists()) return rank_experts(tape_, rows, weights.experts, spec_, cut_, expert_cut_);
+  const Tensor shared = shared_expert(tape_, rows, weights.shared, spec_, cut_);
+  return add(tape_, rank_experts(tape_, rows, weights.experts, spec_, cut_, expert_cut_), shared);
+}
+
+RankHeads MegatronStage::heads(const Tensor& normed, const Tensor& qkv, const Layer& weights) {
+  if (weights.latent.exists()) return rank_latent_heads(tape_, normed, weights.latent, spec_, cut_);
+  return attention_heads(tape_, qkv, weights.head_norms, spec_, cut_);
+}
+
 Tensor MegatronStage::layer(const Tensor& x, const Layer& weights) {
   const auto norm = [&](const Tensor& rows, const Weights& own) {
     return spec_.norm == NormKind::kLayerNorm ? layer_norm(tape_, rows, own) : fused_rms_norm(tape_, rows, *own.weight);
   };
   // What a local of the layer names lives until another value has its name, or the layer returns.
   Tensor normed = norm(x, weights.norm1);
-  Tensor inner = column_parallel(tape_, normed, weights.qkv, cut_);
-  inner = core_attention(tape_, attention_heads(tape_, std::exchange(inner, {}), weights.head_norms, spec_, cut_), spec_, cut_);
+  Tensor inner = weights.latent.exists() ? Tensor{} : column_parallel(tape_, normed, weights.qkv, cut_);
+  inner = core_attention(tape_, heads(normed, std::exchange(inner, {}), weights), spec_, cut_);  // values are a view of the product meanwhile
   const Tensor attended = row_parallel(tape_, std::exchange(inner, {}), weights.projection, cut_);
   const Tensor middle = bias_dropout_add(tape_, attended, weights.projection.bias, x, cut_.dropout);
   normed = norm(middle, weights.norm2);
   if (weights.experts.exist()) {
-    return bias_dropout_add(tape_, rank_experts(tape_, normed, weights.experts, spec_, cut_, expert_cut_), nullptr, middle, cut_.dropout);
+    return bias_dropout_add(tape_, mixture(normed, weights), nullptr, middle, cut_.dropout);
   }
   inner = column_parallel(tape_, normed, weights.feed_in, cut_);
   inner = fused_activation(tape_, inner, part(spec_.ffn));
@@ -176,16 +199,27 @@ Tensor MegatronStage::head(const Tensor& x) {
   return parallel_cross_entropy(tape_, logits);
 }
 
+/// Layers begin to end of this stage, one after another.
+Tensor MegatronStage::layers(Tensor x, std::int64_t begin, std::int64_t end) {
+  for (std::int64_t i = begin; i < end; ++i) {
+    tape_.at(fmt::format("block {}", i));
+    x = layer(x, layers_[static_cast<std::size_t>(i)]);
+  }
+  return x;
+}
+
+/// Checkpoints of as many layers of a chunk as one stands for, the last of what is left (recompute-method uniform, whose
+/// recompute-num-layers that is: _checkpointed_forward of megatron/core/transformer/transformer_block.py).
 Tensor MegatronStage::forward(const Tensor& input, std::int64_t chunk) {
   Tensor x = is_first(chunk) ? embed() : input;
-  for (std::int64_t i = chunk * layers_a_chunk_; i < (chunk + 1) * layers_a_chunk_; ++i) {
-    tape_.at(fmt::format("block {}", i));
-    const Layer& own = layers_[static_cast<std::size_t>(i)];
-    if (setup_.recomputation == Recomputation::kFull || setup_.recomputation == Recomputation::kEvery) {
-      x = checkpoint(tape_, x, [this, &own](const Tensor& rows) { return layer(rows, own); });
-    } else {
-      x = layer(x, own);
-    }
+  const std::int64_t begin = chunk * layers_a_chunk_, end = begin + layers_a_chunk_;
+  const bool checkpoints = setup_.recomputation == Recomputation::kFull || setup_.recomputation == Recomputation::kEvery;
+  const std::int64_t every = setup_.recomputation == Recomputation::kEvery ? setup_.every : 1;
+  if (!checkpoints) x = layers(std::move(x), begin, end);
+  for (std::int64_t first = begin; checkpoints && first < end; first += every) {
+    const std::int64_t last = std::min(first + every, end);
+    tape_.at(fmt::format("block {}", first));
+    x = checkpoint(tape_, x, [this, first, last](const Tensor& rows) { return layers(rows, first, last); });
   }
   return is_last(chunk) ? head(std::exchange(x, {})) : x;
 }

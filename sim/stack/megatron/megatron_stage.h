@@ -7,6 +7,8 @@
 #include "sim/stack/megatron/attention_heads.h"
 #include "sim/stack/megatron/megatron_layers.h"
 #include "sim/stack/megatron/rank_experts.h"
+#include "sim/stack/megatron/rank_latent.h"
+#include "sim/stack/megatron/shared_expert.h"
 #include "sim/stack/stack_setup.h"
 
 namespace plimsoll {
@@ -29,7 +31,9 @@ class MegatronStage {
   struct Layer {
     Weights norm1, qkv, projection, norm2, feed_in, feed_out;
     HeadNorms head_norms;
+    RankLatent latent;    ///< in place of qkv
     RankExperts experts;  ///< in place of the last two
+    SharedExpert shared;
   };
 
   void make_layer(std::int64_t index);
@@ -37,8 +41,14 @@ class MegatronStage {
   void make_embeddings();
   void make_head();
   Tensor embed();
+  void make_attention(Layer& layer, const std::string& name, const Fp8Setup& fp8);
+  RankHeads heads(const Tensor& normed, const Tensor& qkv, const Layer& weights);
+  Tensor mixture(const Tensor& rows, const Layer& weights);
   Tensor layer(const Tensor& x, const Layer& weights);
+  Tensor layers(Tensor x, std::int64_t begin, std::int64_t end);
   Tensor head(const Tensor& x);
+  /// Width of what attention hands to the projection.
+  [[nodiscard]] std::int64_t attended_width() const { return spec_.latent.exists() ? spec_.heads * spec_.latent.value_dim : spec_.attention_width(); }
   [[nodiscard]] std::int64_t part(std::int64_t whole) const { return whole / cut_.tensor_ranks; }
 
   Tape& tape_;

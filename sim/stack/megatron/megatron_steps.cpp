@@ -1,11 +1,8 @@
 #include "sim/stack/megatron/megatron_steps.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <deque>
 
-#include "core/model/foreign_feature.h"
 #include "sim/stack/megatron/megatron_states.h"
 
 namespace plimsoll {
@@ -96,10 +93,6 @@ class StageRun {
   std::vector<std::deque<Waiting>> waiting_;
 };
 
-tl::unexpected<Error> contradiction(std::string what) {
-  return fail({.kind = ErrorKind::kInput, .what = std::move(what), .where = {}, .remedy = "choose degrees that divide it"});
-}
-
 }  // namespace
 
 std::vector<StagePass> stage_passes(std::int64_t stage, std::int64_t stages, std::int64_t chunks, std::int64_t micro_batches) {
@@ -115,35 +108,6 @@ std::vector<StagePass> stage_passes(std::int64_t stage, std::int64_t stages, std
     passes.push_back({.backward = true, .chunk = chunks - 1 - chunk_of(i - warm)});
   }
   return passes;
-}
-
-Result<void> check_megatron(const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup) {
-  const std::int64_t t = setup.tensor_ranks;
-  if (spec.reads_images() || spec.head == HeadKind::kClass) {
-    return fail({.kind = ErrorKind::kInput, .what = fmt::format("megatron: {} is neither a GPT nor a BERT", spec.name), .where = {}, .remedy = "choose --stack pytorch"});
-  }
-  const std::string_view foreign = spec.norms_behind() ? "has norms behind its halves" : spec.wide_qk_norm ? "has norms over all heads" : foreign_feature(spec);
-  if (!foreign.empty()) {
-    return fail({.kind = ErrorKind::kInput, .what = fmt::format("megatron: {} {}, which its layers are not taken to have", spec.name, foreign),
-                 .where = {}, .remedy = "choose --stack pytorch"});
-  }
-  if (recipe.adapter.exists()) {
-    return fail({.kind = ErrorKind::kInput, .what = "megatron's arguments have no adapters", .where = "--lora", .remedy = "choose --stack pytorch"});
-  }
-  if (const auto shared = check_rank_experts(spec, setup); !shared) return shared;
-  if (spec.heads % t != 0 || spec.ffn % t != 0 || spec.kv_heads % t != 0) {
-    return contradiction(fmt::format("{} heads, {} key heads or {} of the feed-forward layer do not divide by {} tensor ranks", spec.heads, spec.kv_heads, spec.ffn, t));
-  }
-  if (layers_of_chunk(spec, setup, 0) < 1) {
-    return contradiction(fmt::format("{} layers do not divide by {} stages of {} chunks", spec.layers, setup.stages, setup.chunks));
-  }
-  if (setup.chunks > 1 && recipe.accumulate % setup.stages != 0) {
-    return contradiction(fmt::format("{} micro-batches do not divide by {} stages, as interleaved chunks need", recipe.accumulate, setup.stages));
-  }
-  if (recipe.sequence % (setup.context_ranks * (setup.sequence_parallel ? t : 1)) != 0) {
-    return contradiction(fmt::format("a sequence of {} does not divide by its ranks", recipe.sequence));
-  }
-  return {};
 }
 
 StepMarks run_megatron_steps(Tape& tape, const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup, std::int64_t stage,

@@ -2,7 +2,6 @@
 
 #include <string_view>
 
-#include "core/base/result.h"
 #include "sim/stack/megatron/megatron_stage.h"
 #include "sim/stack/training_steps.h"
 
@@ -19,9 +18,6 @@ struct StagePass {
 /// Megatron-LM's order on one stage: one forward, one backward, interleaved where a stage has several chunks (Narayanan et al.
 /// 2021): warm-up of (stages − stage − 1) micro-batches, or 2 (stages − stage − 1) + (chunks − 1) · stages passes.
 std::vector<StagePass> stage_passes(std::int64_t stage, std::int64_t stages, std::int64_t chunks, std::int64_t micro_batches);
-
-/// Degrees that do not divide the model or the step are named.
-Result<void> check_megatron(const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup);
 
 /// Trains one stage of the model on the tape.
 StepMarks run_megatron_steps(Tape& tape, const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup, std::int64_t stage,

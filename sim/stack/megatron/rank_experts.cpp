@@ -34,10 +34,13 @@ Tensor router_logits(Tape& tape, const Tensor& x, Parameter& router, DType gates
 }
 
 /// Each token's shares of its experts, 0 for all others: keeps the softmax of the chosen logits and their places, and that of all logits
-/// where it is the share, or an auxiliary loss evens loads out.
+/// where an auxiliary loss evens loads out, or it is the share (moe-router-pre-softmax, in place of that of the chosen). Of scores by a sigmoid all,
+/// the chosen and their sum (topk_routing_with_score_function of megatron/core/transformer/moe/moe_utils.py).
 Tensor chosen_shares(Tape& tape, const Tensor& logits, const ExpertSpec& experts) {
   const std::int64_t rows = logits.shape[0];
-  Tensors kept{tape.empty({rows, experts.per_token}, kIndexType), tape.empty({rows, experts.per_token}, DType::kFp32)};
+  const bool before = experts.sigmoid_scores || (experts.plain_gates && experts.gating == GatingKind::kTopK);
+  Tensors kept{tape.empty({rows, experts.per_token}, kIndexType), tape.empty({rows, before ? experts.count : experts.per_token}, DType::kFp32)};
+  if (experts.sigmoid_scores) kept.push_back(tape.empty({rows, experts.per_token + 1}, logits.dtype));
   if (experts.balance > 0 || experts.gating == GatingKind::kSwitch) kept.push_back(tape.empty(logits.shape, DType::kFp32));
   Tensor out = tape.empty(logits.shape, logits.dtype);
   tape.stream(4 * traffic(logits), logits.dtype);

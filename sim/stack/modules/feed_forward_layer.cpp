@@ -15,6 +15,7 @@ Tensor new_gelu(Tape& tape, const Tensor& x) {
 
 Tensor activated(Tape& tape, const Tensor& x, const BlockContext& context) {
   if (context.spec.activation == ActivationKind::kRelu) return from_result(tape, x);
+  if (context.spec.activation == ActivationKind::kSquaredRelu) return from_input(tape, from_result(tape, x));  // transformers' relu2
   const bool composite = context.rules.activation == ActivationCode::kNewGelu && !context.rules.fused_pointwise;
   return composite ? new_gelu(tape, x) : from_input(tape, x);
 }

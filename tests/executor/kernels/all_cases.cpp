@@ -220,7 +220,8 @@ std::vector<KernelCase> elementwise() {
   for (const auto& [name, kind] :
        {std::pair{"gelu", ActivationKind::kGelu}, std::pair{"gelu tanh", ActivationKind::kGeluTanh},
         std::pair{"swiglu", ActivationKind::kSwiGlu}, std::pair{"geglu tanh", ActivationKind::kGeGluTanh},
-        std::pair{"tanh", ActivationKind::kTanh}, std::pair{"relu", ActivationKind::kRelu}}) {
+        std::pair{"tanh", ActivationKind::kTanh}, std::pair{"relu", ActivationKind::kRelu},
+        std::pair{"squared relu", ActivationKind::kSquaredRelu}}) {
     const std::int64_t in = is_gated(kind) ? 2 * kElements : kElements;
     const OpShape s{.rows = kRows, .inputs = in / kRows, .outputs = kWidth, .variant = static_cast<std::uint8_t>(kind)};
     cases.push_back({name, OpKind::kActivation, s, {{in, kR}, {kElements, kW}}});

@@ -207,6 +207,7 @@ TEST_CASE("attention weighs the values of earlier tokens by softmax, heads shari
 double gelu(double x) { return 0.5 * x * std::erfc(-x / std::sqrt(2.0)); }
 double gelu_tanh(double x) { return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x))); }
 double relu(double x) { return std::max(x, 0.0); }
+double squared_relu(double x) { return x > 0 ? x * x : 0; }
 double silu(double x) { return x / (1 + std::exp(-x)); }
 
 template <double (*function)(double)>
@@ -231,6 +232,7 @@ TEST_CASE("activations agree with their formulas") {
   check("gelu", 1, apply<gelu>);
   check("gelu tanh", 1, apply<gelu_tanh>);
   check("relu", 1, apply<relu>);
+  check("squared relu", 1, apply<squared_relu>);
   check("swiglu", 1, gated<silu>);
   check("geglu tanh", 1, gated<gelu_tanh>);
 }

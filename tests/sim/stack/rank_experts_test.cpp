@@ -14,6 +14,7 @@ namespace plimsoll {
 namespace {
 
 // Eight experts, two a token; R = 4096 rows of the stream, h = 1024, f = 2048.
+constexpr std::int64_t kShared = 512;  // columns of a shared expert
 constexpr std::int64_t kRows = 4096, kHidden = 1024, kInner = 2048, kExpert = 3 * kHidden * kInner;
 
 ModelSpec mixture(int layers) {
@@ -96,6 +97,47 @@ TEST_CASE("A layer of experts keeps the rows that come, what both products read,
   CHECK(kept_by_a_layer(setup) == Approx(kept + 2 * arriving * kHidden).epsilon(2e-3));
 }
 
+TEST_CASE("An expert that every token passes through is a dense layer of its width beside the mixture") {
+  // S = 512 columns. Its input is the router's, kept once. In two bytes: gate and up (2 RS) and what the second product reads (RS); a number a
+  // token that weights the result keeps it (Rh) and itself (R).
+  const auto with = [](int layers, bool gated, std::int64_t width = kShared) {
+    ModelSpec spec = mixture(layers);
+    spec.experts.shared_width = width;
+    spec.experts.shared_gate = gated;
+    return spec;
+  };
+  const auto kept = [&](bool gated, const StackSetup& setup) {
+    const auto at = [&](int layers) { return predict(with(layers, gated), recipe(), setup).at_peak.activations.count; };
+    return static_cast<double>(at(8) - at(4)) / 4;
+  };
+  const double rows = kRows, own = 2 * 3 * rows * kShared, plain = kept_by_a_layer(megatron(4, 4));
+  CHECK(kept(false, megatron(4, 4)) - plain == Approx(own).epsilon(1e-3));
+  CHECK(kept(true, megatron(4, 4)) - plain == Approx(own + 2 * rows * kHidden + 2 * rows).epsilon(1e-3));
+  // Tensor ranks cut it as they cut dense layers; every rank of experts has all of it: 3 h S elements ÷ 2, in two bytes, four layers.
+  StackSetup cut = megatron(2, 2);
+  cut.tensor_ranks = 2;
+  cut.sequence_parallel = true;
+  const auto weights = [&](const ModelSpec& spec) { return predict(spec, recipe(), cut).at_peak.parameters.count; };
+  CHECK(weights(with(4, false)) - weights(mixture(4)) == 2 * 4 * 3 * kHidden * kShared / 2);
+  CHECK(weights(with(4, true)) - weights(with(4, false)) == 2 * 4 * kHidden);
+  CHECK(refusal(with(4, false, 511), cut).find("511 columns of the shared expert") != std::string::npos);
+}
+
+TEST_CASE("Shares of all experts are kept as such, in place of the softmax of the chosen, and so are scores by a sigmoid") {
+  // Eight numbers of fp32 a token in place of two. By a sigmoid also the two chosen and their sum, in two bytes.
+  const auto kept = [](bool plain, bool sigmoid) {
+    const auto at = [&](int layers) {
+      ModelSpec spec = mixture(layers);
+      spec.experts.plain_gates = plain;
+      spec.experts.sigmoid_scores = sigmoid;
+      return predict(spec, recipe(), megatron(4, 4)).at_peak.activations.count;
+    };
+    return static_cast<double>(at(8) - at(4)) / 4;
+  };
+  CHECK(kept(true, false) - kept(false, false) == Approx(4.0 * (8 - 2) * kRows).epsilon(0.02));
+  CHECK(kept(false, true) - kept(true, false) == Approx(2.0 * 3 * kRows).epsilon(0.02));
+}
+
 TEST_CASE("Experts are shared out over their ranks, and their states over fewer copies") {
   // Four of the eight leave one rank with two: 6 · 3 h f fewer elements in each of four layers.
   const auto whole = predict(mixture(4), recipe(), megatron(1, 8)).at_peak, shared = predict(mixture(4), recipe(), megatron(4, 8)).at_peak;
@@ -152,6 +194,22 @@ TEST_CASE("Peaks of Megatron's tests of experts are met where routers are even")
   setup.grouped_experts = true;
   setup.attention = AttentionKernel::kEager;
   CHECK(error(3300554752.0) < std::min(0.005 * 3300554752.0, 8.0 * 1048576));
+}
+
+TEST_CASE("A peak of Megatron's tests with a shared expert is met within what an uneven router leaves") {
+  // NVIDIA/Megatron-LM, tests/functional_tests/test_cases/moe: gpt3_moe_mcore_te_tp4_ep2_etp2_pp2_resume_torch_dist_dist_optimizer_1node on four
+  // GB200: tokens go to the two largest of eight logits, which nothing evens out.
+  ModelSpec spec = *resolve_model("gpt:layers=12,hidden=512,heads=8,vocab=50304,positions=1024,experts=8,top-k=2,expert_ffn=1024,shared_ffn=512,"
+                                  "router_loss=0,capacity=0,bias=false");
+  StackSetup setup = megatron(2, 1);
+  setup.tensor_ranks = 4;
+  setup.expert_tensor_ranks = 2;
+  setup.sequence_parallel = setup.deterministic = setup.adds_in_order = setup.wide_gates = true;
+  setup.zero = 1;
+  setup.dropout = 0.1;
+  const auto told = predict_stack(spec, recipe(), setup, *find_gpu(built_in_gpu_catalogue(), "B200 SXM 180GB"));
+  REQUIRE(told);
+  CHECK(static_cast<double>(told->peak.allocated.count) == Approx(1620705792.0).epsilon(0.01));
 }
 
 TEST_CASE("Ranks that do not divide experts, and mixtures of another kind, are refused by name") {
