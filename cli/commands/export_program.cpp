@@ -75,12 +75,20 @@ void foretell(const FitAnswer& answer, const AskedQuestion& asked, ExportedTrain
   }
 }
 
+/// What else is asked of a training by Megatron-LM's FSDP, as of one by its distributed optimizer.
+Result<void> check_beside_fsdp(const Question& question, StackSetup setup) {
+  setup.zero = 1;
+  const std::string capability = question.machine ? gpu_in(question.machine->gpu, question.machine->options).compute_capability : std::string();
+  return check_megatron(question.spec, question.recipe, setup, capability);
+}
+
 Result<Found> from_setup(const AskedQuestion& asked) {
   const Question& question = asked.question;
   const StackSetup setup = question.machine ? setup_on(*question.stack, question.machine->options) : *question.stack;
   auto training = exported_training(question.spec, question.recipe, setup);
   if (!training) return fail(training.error());
   if (takes_megatron_fsdp(setup)) {
+    if (const auto known = check_beside_fsdp(question, setup); !known) return fail(known.error());
     training->foretold.emplace_back("nothing: Megatron-LM's own FSDP is not modelled");
     return Found{.training = std::move(*training)};
   }

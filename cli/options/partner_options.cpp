@@ -87,6 +87,18 @@ std::vector<Partner> loop_partners(const StackFlags& flags) {
       {"--lengths", own_loop, "llm.c and Megatron-LM train on sequences of one length", "leave it out"}};
 }
 
+/// What llm.c has as its own code has it.
+std::vector<Partner> llmc_partners(const StackFlags& flags) {
+  const bool others = flags.stack != "llm.c";
+  return {
+      {"--modules", others, "llm.c's layers are its own", "leave it out"},
+      {"--optimizer-loop", others, "llm.c updates all parameters in one kernel", "leave it out"},
+      {"--loss-chunks", others, "llm.c's loss is of all logits at once", "leave it out"},
+      {"--update-in-backward", others, "llm.c updates when all gradients are there", "leave it out"},
+      {"--compile", others, "llm.c has no Python to compile", "leave it out"},
+      {"--attention", others || flags.attention != "efficient", "llm.c does not call PyTorch's memory-efficient attention", "take flash or eager, or leave it out"}};
+}
+
 /// What libraries and the allocator take.
 std::vector<Partner> process_partners(const StackFlags& flags) {
   const bool pytorch = allocates_by_pytorch(flags);
@@ -104,7 +116,7 @@ bool is_given(const StackFlags& flags, std::string_view name) {
 }
 
 Result<void> check_partner_options(const StackFlags& flags) {
-  for (const auto& partners_of : {sharing_partners, detail_partners, module_partners, loop_partners, process_partners}) {
+  for (const auto& partners_of : {sharing_partners, detail_partners, module_partners, loop_partners, llmc_partners, process_partners}) {
     for (const Partner& partner : partners_of(flags)) {
       if (partner.goes || !is_given(flags, partner.option)) continue;
       return fail({.kind = ErrorKind::kInput,

@@ -30,7 +30,7 @@ tl::unexpected<Error> bad(const ModelSpec& spec, std::string what) {
 
 Result<ordered_json> gpt2_config(const ModelSpec& spec) {
   if (spec.norm != NormKind::kLayerNorm || spec.positions != PositionKind::kLearned ||
-      is_gated(spec.activation) || spec.parallel_block || spec.head_bias || spec.window != 0 || spec.embedding_scale != 1 || !spec.qkv_bias || !spec.projection_bias || !spec.mlp_bias) {
+      (spec.activation != ActivationKind::kGelu && spec.activation != ActivationKind::kGeluTanh) || spec.parallel_block || spec.head_bias || spec.window != 0 || spec.embedding_scale != 1 || !spec.qkv_bias || !spec.projection_bias || !spec.mlp_bias) {
     return bad(spec, "GPT-2 has LayerNorm, learned positions, GELU and biases; this model has not");
   }
   if (spec.kv_heads != spec.heads || spec.attention_width() != spec.hidden) {

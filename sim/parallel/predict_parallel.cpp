@@ -310,6 +310,8 @@ void say_gating(std::vector<std::string>& said, const ParallelQuestion& question
 
 std::vector<std::string> assumptions(const ParallelQuestion& question) {
   std::vector<std::string> said{"layers as Megatron-LM runs them; collectives by data/calibration (keys collective.*)"};
+  if (question.spec.parallel_block)
+    said.push_back("attention and feed-forward layer stand side by side in this model; they are told one behind the other, with a norm and an exchange of tensor ranks more");
   if (question.layout.tensor_layout != TensorLayout::kLine) {
     said.push_back(
         "tensor ranks in a square or a cube: a layer's blocks are multiplied as one product, and wait for what is sent");

@@ -187,7 +187,9 @@ void note_megatron(StackPrediction& prediction, const ModelSpec& spec, const Sta
   if (cuts_layers(setup) && spec.post_norm) {
     prediction.assumptions.emplace_back("the BERT is Megatron-LM's own: norms stand before its halves and before its head, and none behind its embeddings");
   }
-  if (setup.stack == Stack::kMegatron && setup.attention == AttentionKernel::kFlash && gpu.compute_capability == "9.0") {
+  if (setup.stack == Stack::kMegatron && setup.attention == AttentionKernel::kFlash && spec.latent.exists()) {
+    prediction.assumptions.emplace_back("attention is cuDNN's, as FlashAttention 2 has none of keys wider than values");
+  } else if (setup.stack == Stack::kMegatron && setup.attention == AttentionKernel::kFlash && gpu.compute_capability == "9.0") {
     prediction.assumptions.emplace_back("attention is cuDNN's, which Transformer Engine takes on Hopper where both are allowed; what FlashAttention 2 would copy is not told");
   }
 }

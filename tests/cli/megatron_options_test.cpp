@@ -56,6 +56,11 @@ TEST_CASE("arguments of Megatron's FSDP are exported without a prediction") {
       plimsoll_in(folder, {"export", "gpt2", "--on", "A100 80GB", "--stack", "megatron", "--dp", "4", "--zero", "3", "--to", "megatron"});
   CHECK(end.code == 0);
   CHECK_THAT(end.out, Catch::Contains("foretold: nothing") && Catch::Contains("--data-parallel-sharding-strategy optim_grads_params"));
+  for (const std::vector<std::string>& more : {std::vector<std::string>{"--tp", "5"}, {"--pp", "5"}, {"--compile"}}) {
+    std::vector<std::string> asked{"export", "gpt2", "--on", "A100 80GB", "--stack", "megatron", "--dp", "4", "--zero", "3", "--to", "megatron"};
+    asked.insert(asked.end(), more.begin(), more.end());
+    CHECK(plimsoll_in(folder, asked).code != 0);
+  }
 }
 
 }  // namespace plimsoll::test

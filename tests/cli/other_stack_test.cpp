@@ -119,6 +119,7 @@ TEST_CASE("options of one stack's layers and loops are refused beside another, n
   refused({"--stack", "llm.c", "--lengths", "1..1024"}, "--lengths");
   refused({"--stack", "megatron", "--lengths", "1..1024"}, "--lengths");
   refused({"--stack", "llm.c", "--module-loading", "eager"}, "--module-loading");
+  for (const char* const option : {"--compile", "--update-in-backward"}) refused({"--stack", "llm.c", option}, option);
   refused({"--stack", "pytorch", "--modules", "nanogpt", "--rotary-tables"}, "--rotary-tables");
   refused({"--stack", "deepspeed", "--autocast", "no"}, "--autocast");
   refused({"--stack", "pytorch", "--precision", "fp32", "--autocast", "yes"}, "--autocast");

@@ -76,7 +76,8 @@ void launch_layer(Tape& tape, std::int64_t tokens, const ModelSpec& spec, const 
 }  // namespace
 
 Result<void> check_llmc(const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup) {
-  const bool gpt2 = spec.family == Family::kGpt2 && spec.tied_head && spec.positions == PositionKind::kLearned && spec.ffn == 4 * spec.hidden;
+  const bool gpt2 = spec.family == Family::kGpt2 && spec.tied_head && spec.positions == PositionKind::kLearned && spec.ffn == 4 * spec.hidden &&
+                    spec.activation == ActivationKind::kGeluTanh;
   if (!gpt2) return beyond(fmt::format("{} is another architecture", spec.name));
   if (recipe.precision != Precision::kBf16Mixed && recipe.precision != Precision::kFp32) return beyond("its precisions are bf16 and fp32");
   if (recipe.optimizer != OptimizerKind::kAdamW) return beyond("its optimizer is AdamW");

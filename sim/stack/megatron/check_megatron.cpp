@@ -88,27 +88,32 @@ bool has_megatron(OptimizerKind optimizer) {
   return std::find(kKnown.begin(), kKnown.end(), optimizer) != kKnown.end();
 }
 
+/// Of boards for data centers.
+bool is_blackwell(std::string_view capability) { return capability.starts_with("10."); }
+
 /// What Megatron-LM does otherwise than asked.
-Result<void> check_program(const Recipe& recipe, const StackSetup& setup, std::string_view capability) {
+Result<void> check_program(const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup, std::string_view capability) {
   if (!has_megatron(recipe.optimizer)) {
     return refused(fmt::format("Megatron-LM has no {}", to_text(recipe.optimizer)), "--optimizer", "take adamw, sgd, momentum, lion or muon");
   }
+  const bool takes_cudnn = capability == "9.0" || (spec.latent.exists() && is_blackwell(capability));
   return check_unknown(std::array{
       Unknown{takes_megatron_fsdp(setup), "Megatron-LM's distributed optimizer shares out states alone (ZeRO-1); its FSDP, which shares gradients and weights too, is not modelled",
               "--zero", "take --zero 1, or --stack pytorch --zero 3"},
       Unknown{recipe.precision == Precision::kBf16, "megatron keeps fp32 states beside bf16 weights", "--precision", "take --precision bf16-mixed"},
-      Unknown{setup.attention == AttentionKernel::kCudnn && capability != "9.0",
+      Unknown{setup.attention == AttentionKernel::kCudnn && !takes_cudnn,
               "Transformer Engine's choice of cuDNN's attention is modelled of Hopper alone", "--attention", "take flash or eager, or leave it out"}});
 }
 
-/// cuDNN attends to keys wider than values on Hopper and Blackwell; FlashAttention 2 does not.
+/// cuDNN attends to keys wider than values on Hopper and Blackwell; FlashAttention 2 does not. Rotations are told as fused: without
+/// that (--no-rope-fusion) latent attention holds more.
 Result<void> check_latent(const ModelSpec& spec, const StackSetup& setup, std::string_view capability) {
   if (!spec.latent.exists()) return {};
-  const bool fused = setup.attention != AttentionKernel::kEager, has_kernel = capability == "9.0" || capability.starts_with("10.");
+  const bool fused = setup.attention != AttentionKernel::kEager, has_kernel = capability == "9.0" || is_blackwell(capability);
   return check_unknown(std::array{
       Unknown{setup.stack != Stack::kMegatron, "Megatron's modules under another program are not taken to have latent attention", "--modules", "take --stack megatron"},
       Unknown{setup.fp8.exists(), "products in fp8 beside latent attention are not modelled", "--fp8", "leave it out"},
-      Unknown{fused && !has_kernel, "latent attention, whose keys are wider than values, has a fused kernel on Hopper and Blackwell alone", "--attention", "add --attention eager"}});
+      Unknown{fused && !has_kernel, "latent attention, whose keys are wider than values, has a fused kernel on data centers' Hopper and Blackwell boards alone", "--attention", "add --attention eager"}});
 }
 
 Result<void> check_degrees(const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup) {
@@ -137,7 +142,7 @@ Result<void> check_megatron(const ModelSpec& spec, const Recipe& recipe, const S
   if (const auto known = check_kernels(recipe, setup); !known) return known;
   if (const auto known = check_latent(spec, setup, capability); !known) return known;
   if (setup.stack == Stack::kMegatron) {
-    if (const auto known = check_program(recipe, setup, capability); !known) return known;
+    if (const auto known = check_program(spec, recipe, setup, capability); !known) return known;
   } else if (setup.recomputation == Recomputation::kEvery && setup.every > 1) {
     return refused("DeepSpeed's pipeline counts its checkpoints from the embedding on, which is modelled of single layers alone", "--recompute",
                    "take --recompute full, or --stack megatron");

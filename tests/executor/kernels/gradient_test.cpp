@@ -190,7 +190,7 @@ TEST_CASE(
 }
 
 TEST_CASE("activation gradients are those of the activations") {
-  for (const std::string name : {"gelu", "gelu tanh", "swiglu", "geglu tanh", "tanh"}) {
+  for (const std::string name : {"gelu", "gelu tanh", "swiglu", "geglu tanh", "tanh", "squared relu"}) {
     check_gradient({name, 1, 0, name + " backward", 2, {{0, 0}}, 1});
   }
 }

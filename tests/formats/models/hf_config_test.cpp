@@ -301,6 +301,9 @@ TEST_CASE("write_hf_config refuses a GPT-2 that transformers cannot build") {
   ModelSpec spec = find_in_zoo("gpt2")->spec;
   spec.kv_heads = 4;
   CHECK_FALSE(write_hf_config(spec));
+  ModelSpec squared = find_in_zoo("gpt2")->spec;
+  squared.activation = ActivationKind::kSquaredRelu;  // its config would say GELU
+  CHECK_FALSE(write_hf_config(squared));
 }
 
 TEST_CASE("read_hf_config names the model after its folder") {
