@@ -240,10 +240,11 @@ void ChoiceForm::connect_program_card() {
 void ChoiceForm::show_program(const Choices& choices) {
   const bool other = choices.stack != QLatin1String("plimsoll"), layouts = !other && asks_program(choices);
   const bool megatron = choices.stack == QLatin1String("megatron"), open = layouts && choices.layout.isEmpty();
-  program_card_->set_row_visible(modules_, other && !megatron);
+  const bool chosen = other && !has_own_layers(choices);
+  program_card_->set_row_visible(modules_, chosen);
   program_card_->set_row_visible(preferences_, may_prefer(choices));
-  compile_->setVisible(other && !megatron);
-  program_card_->set_row_visible(offload_, other && !megatron);
+  compile_->setVisible(chosen);
+  program_card_->set_row_visible(offload_, chosen);
   program_card_->set_row_visible(layout_, layouts);
   program_card_->set_row_visible(recompute_, other || open);
   program_card_->set_row_visible(zero_, other || open);

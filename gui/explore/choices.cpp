@@ -76,6 +76,10 @@ bool asks_program(const Choices& choices) {
   return choices.stack != QLatin1String("plimsoll") || (choices.gpus > 1 && choices.gpu != QLatin1String("this"));
 }
 
+bool has_own_layers(const Choices& choices) {
+  return choices.stack == QLatin1String("megatron") || choices.stack == QLatin1String("llm.c");
+}
+
 bool may_prefer(const Choices& choices) {
   const bool trl = choices.stack == QLatin1String("pytorch") || choices.stack == QLatin1String("deepspeed");
   return trl && (choices.modules.isEmpty() || choices.modules == QLatin1String("huggingface"));
@@ -132,7 +136,7 @@ void say_layout(const Choices& c, Options& options) {
 }
 
 void say_stack(const Choices& c, Options& options) {
-  const bool open = c.stack != QLatin1String("megatron");  // whose layers are its own: the fields are not there
+  const bool open = !has_own_layers(c);  // else the fields are not there
   options.text("--stack", c.stack);
   if (open) options.text("--modules", c.modules);
   if (may_prefer(c)) options.text("--workload", c.preferences);

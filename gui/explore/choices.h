@@ -54,6 +54,9 @@ bool asks_program(const Choices& choices);
 /// Whether that program can learn from preferences, as TRL's trainers do.
 bool may_prefer(const Choices& choices);
 
+/// Whether the program's layers and loop are its own (Megatron-LM, llm.c): nothing is chosen of modules, compiling and offloading.
+bool has_own_layers(const Choices& choices);
+
 /// The same, trained by PyTorch.
 Choices under_pytorch(Choices choices);
 

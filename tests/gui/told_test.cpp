@@ -89,8 +89,10 @@ TEST_CASE("choices become the options of fit, and those that are as usual are le
   c.preferences = "grpo";
   CHECK(fit_options(c).join(' ').contains("--workload grpo --rollout vllm"));
   c.compile = true;
-  c.stack = "megatron";  // learns from texts alone, in layers of its own: the fields are not there
-  for (const char* option : {"--workload", "--compile", "--offload"}) CHECK_FALSE(fit_options(c).contains(option));
+  for (const char* stack : {"megatron", "llm.c"}) {  // learn from texts alone, in layers of their own: the fields are not there
+    c.stack = stack;
+    for (const char* option : {"--workload", "--compile", "--offload"}) CHECK_FALSE(fit_options(c).contains(option));
+  }
   c = {};
   c.model = "gpt2-xl";
   c.gpu = "A100 80GB SXM4";
