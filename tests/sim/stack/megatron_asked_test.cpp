@@ -5,6 +5,7 @@
 #include "formats/models/resolve_model.h"
 #include "sim/stack/megatron/check_megatron.h"
 #include "sim/stack/predict_stack.h"
+#include "tests/sim/stack/megatron_case.h"
 
 namespace plimsoll {
 namespace {
@@ -14,21 +15,11 @@ constexpr double kWidth = 1024;       // 16 heads of 64
 constexpr double kInput = 2 * kRows * kWidth;  // what a checkpoint keeps, in two bytes
 constexpr const char* kBoard = "H100 SXM5 80GB";
 
-Recipe recipe() {
-  Recipe made;
-  made.micro_batch = 8;
-  made.accumulate = 4;
-  made.sequence = 1024;
-  made.precision = Precision::kBf16Mixed;
-  return made;
-}
+Recipe recipe() { return megatron_recipe(8, 1024, 4); }
 
 StackSetup megatron(std::int64_t every) {
-  StackSetup setup;
-  setup.stack = Stack::kMegatron;
-  setup.modules = ModuleStyle::kMegatron;
-  setup.attention = AttentionKernel::kFlash;
-  setup.loop = OptimizerLoop::kFused;
+  StackSetup setup = megatron_setup(AttentionKernel::kFlash);
+  setup.deterministic = false;
   setup.dropout = 0.1;
   setup.recomputation = every > 0 ? Recomputation::kEvery : Recomputation::kNone;
   setup.every = every;

@@ -7,6 +7,7 @@
 #include "formats/models/resolve_model.h"
 #include "sim/stack/megatron/megatron_steps.h"
 #include "sim/stack/predict_stack.h"
+#include "tests/sim/stack/megatron_case.h"
 
 namespace plimsoll {
 namespace {
@@ -14,25 +15,9 @@ namespace {
 constexpr double kRows = 8.0 * 1024;  // of 8 sequences
 constexpr double kWidth = 1024;       // 16 heads of 64
 
-Recipe recipe(std::int64_t batch, std::int64_t sequence) {
-  Recipe made;
-  made.micro_batch = batch;
-  made.accumulate = 8;
-  made.sequence = sequence;
-  made.precision = Precision::kBf16Mixed;
-  return made;
-}
-
 StackSetup megatron(AttentionKernel attention, std::int64_t stages = 1) {
-  StackSetup setup;
-  setup.stack = Stack::kMegatron;
-  setup.modules = ModuleStyle::kMegatron;
-  setup.attention = attention;
-  setup.loop = OptimizerLoop::kFused;
-  setup.stages = stages;
-  setup.stage = stages - 1;
+  StackSetup setup = megatron_setup(attention, 1, stages);
   setup.dropout = 0.1;
-  setup.deterministic = true;
   return setup;
 }
 
@@ -40,7 +25,7 @@ StackSetup megatron(AttentionKernel attention, std::int64_t stages = 1) {
 double kept(const std::string& features, const StackSetup& setup, const char* board) {
   const auto at = [&](int layers) {
     const std::string model = "gpt:layers=" + std::to_string(layers) + ",hidden=1024,heads=16,vocab=32768,positions=1024" + features;
-    const auto told = predict_stack(*resolve_model(model), recipe(8, 1024), setup, *find_gpu(built_in_gpu_catalogue(), board));
+    const auto told = predict_stack(*resolve_model(model), megatron_recipe(8, 1024), setup, *find_gpu(built_in_gpu_catalogue(), board));
     REQUIRE(told);
     return static_cast<double>(told->at_peak.activations.count);
   };
@@ -107,7 +92,7 @@ TEST_CASE("Megatron's golden peaks of rotary positions and SwiGLU are met within
   for (const Row& row : rows) {
     StackSetup setup = megatron(row.attention, row.stages);
     setup.fused_rotation = row.fused_rotation;
-    const auto told = predict_stack(*resolve_model(base + row.features), recipe(4, 1024), setup, *find_gpu(built_in_gpu_catalogue(), kAmpere));
+    const auto told = predict_stack(*resolve_model(base + row.features), megatron_recipe(4, 1024), setup, *find_gpu(built_in_gpu_catalogue(), kAmpere));
     REQUIRE(told);
     const auto peak = static_cast<double>(told->peak.allocated.count);
     INFO(row.bytes << " " << peak / row.bytes - 1);
@@ -127,7 +112,7 @@ TEST_CASE("The peak of a GPT of 15 billion parameters over 128 GPUs is met withi
   setup.sequence_parallel = true;
   setup.fused_rotation = setup.deterministic = false;
   setup.dropout = 0;
-  const auto told = predict_stack(spec, recipe(4, 4096), setup, *find_gpu(built_in_gpu_catalogue(), kHopper));
+  const auto told = predict_stack(spec, megatron_recipe(4, 4096), setup, *find_gpu(built_in_gpu_catalogue(), kHopper));
   REQUIRE(told);
   CHECK(static_cast<double>(told->peak.allocated.count) == Approx(28160194560.0).epsilon(0.003));
 }

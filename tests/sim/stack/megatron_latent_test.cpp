@@ -7,33 +7,19 @@
 #include "sim/stack/megatron/rank_latent.h"
 #include "sim/stack/predict_stack.h"
 #include "sim/stack/stack_run.h"
+#include "tests/sim/stack/megatron_case.h"
 
 namespace plimsoll {
 namespace {
 
 constexpr double kRows = 4.0 * 1024;  // of 4 sequences
 
-Recipe recipe() {
-  Recipe made;
-  made.micro_batch = 4;
-  made.accumulate = 8;
-  made.sequence = 1024;
-  made.precision = Precision::kBf16Mixed;
-  return made;
-}
+Recipe recipe() { return megatron_recipe(4, 1024); }
 
 StackSetup megatron(AttentionKernel attention, std::int64_t tensor_ranks, std::int64_t stages = 1) {
-  StackSetup setup;
-  setup.stack = Stack::kMegatron;
-  setup.modules = ModuleStyle::kMegatron;
-  setup.attention = attention;
-  setup.loop = OptimizerLoop::kFused;
-  setup.tensor_ranks = tensor_ranks;
+  StackSetup setup = megatron_setup(attention, tensor_ranks, stages);
   setup.sequence_parallel = tensor_ranks > 1;
-  setup.stages = stages;
-  setup.stage = stages - 1;
   setup.dropout = 0.1;
-  setup.deterministic = true;
   return setup;
 }
 

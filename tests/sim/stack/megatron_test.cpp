@@ -7,33 +7,12 @@
 #include "formats/models/resolve_model.h"
 #include "sim/stack/megatron/megatron_steps.h"
 #include "sim/stack/predict_stack.h"
+#include "tests/sim/stack/megatron_case.h"
 
 namespace plimsoll {
 namespace {
 
 const char* const kGolden = "gpt:layers=12,hidden=512,heads=8,vocab=50304,positions=1024";
-
-Recipe recipe(std::int64_t batch, std::int64_t sequence) {
-  Recipe made;
-  made.micro_batch = batch;
-  made.accumulate = 8;
-  made.sequence = sequence;
-  made.precision = Precision::kBf16Mixed;
-  return made;
-}
-
-StackSetup megatron(AttentionKernel attention, std::int64_t tensor_ranks, std::int64_t stages) {
-  StackSetup setup;
-  setup.stack = Stack::kMegatron;
-  setup.modules = ModuleStyle::kMegatron;
-  setup.attention = attention;
-  setup.loop = OptimizerLoop::kFused;
-  setup.tensor_ranks = tensor_ranks;
-  setup.stages = stages;
-  setup.stage = stages - 1;
-  setup.deterministic = true;  // as the functional tests are run
-  return setup;
-}
 
 StackPrediction predict(const std::string& model, const Recipe& made, const StackSetup& setup, const char* board) {
   const auto prediction = predict_stack(*resolve_model(model), made, setup, *find_gpu(built_in_gpu_catalogue(), board));
@@ -56,8 +35,8 @@ TEST_CASE("A layer of Megatron keeps what the papers' formulas say") {
   // Korthikanti et al. 2022: sbh (34 + 5 as/h), cut by t and by rows; and the norms' statistics, 16 bytes a row.
   const double sbh = 1024.0 * 8 * 1024;
   const double ass = 16.0 * 1024 * 1024 * 8;
-  const Recipe made = recipe(8, 1024);
-  StackSetup setup = megatron(AttentionKernel::kEager, 1, 1);
+  const Recipe made = megatron_recipe(8, 1024);
+  StackSetup setup = megatron_setup(AttentionKernel::kEager, 1, 1);
   CHECK(activations_of_a_layer(made, setup) == Approx(34 * sbh + 5 * ass + 16 * 8192).epsilon(5e-3));
   setup.tensor_ranks = 4;
   CHECK(activations_of_a_layer(made, setup) == Approx((10 + 24.0 / 4) * sbh + 5 * ass / 4 + 16 * 8192).epsilon(5e-3));
@@ -96,11 +75,11 @@ TEST_CASE("Megatron's golden peaks are met within 0.5 percent and 8 MiB") {
                       {"A100 80GB SXM4", kFlash, 2, 2, Recomputation::kNone, 0, 1411918336.0},
                       {"A100 80GB SXM4", kEager, 2, 2, Recomputation::kNone, 0, 1898061312.0}};
   for (const Row& row : rows) {
-    StackSetup setup = megatron(row.attention, row.tensor_ranks, row.stages);
+    StackSetup setup = megatron_setup(row.attention, row.tensor_ranks, row.stages);
     setup.recomputation = row.recomputation;
     setup.zero = row.zero;
     setup.data_ranks = row.zero > 0 ? 8 : 1;
-    const auto peak = static_cast<double>(predict(kGolden, recipe(4, 1024), setup, row.gpu).peak.allocated.count);
+    const auto peak = static_cast<double>(predict(kGolden, megatron_recipe(4, 1024), setup, row.gpu).peak.allocated.count);
     INFO(row.bytes << " " << peak / row.bytes - 1);
     CHECK(std::abs(peak - row.bytes) < std::min(0.005 * row.bytes, 8.0 * 1048576));
   }
@@ -108,17 +87,17 @@ TEST_CASE("Megatron's golden peaks are met within 0.5 percent and 8 MiB") {
 
 TEST_CASE("Interleaved chunks hold more micro-batches of fewer layers") {
   // Three layers a stage as three chunks: 2 · 0 + 2 · 4 warm-up passes and one more, nine layers in all instead of three.
-  StackSetup setup = megatron(AttentionKernel::kEager, 1, 4);
-  const auto plain = predict(kGolden, recipe(4, 1024), setup, "A100 80GB SXM4").peak.allocated;
+  StackSetup setup = megatron_setup(AttentionKernel::kEager, 1, 4);
+  const auto plain = predict(kGolden, megatron_recipe(4, 1024), setup, "A100 80GB SXM4").peak.allocated;
   setup.chunks = 3;
-  const auto chunked = predict(kGolden, recipe(4, 1024), setup, "A100 80GB SXM4").peak.allocated;
+  const auto chunked = predict(kGolden, megatron_recipe(4, 1024), setup, "A100 80GB SXM4").peak.allocated;
   const double layer = 34.0 * 1024 * 4 * 512 + 5.0 * 8 * 1024 * 1024 * 4;
   CHECK(static_cast<double>((chunked - plain).count) == Approx(6 * layer).epsilon(0.02));
 }
 
 TEST_CASE("Embedding and head count as layers where a stage would have a part of one") {
   ModelSpec spec = *resolve_model(kGolden);
-  const StackSetup setup = megatron(AttentionKernel::kFlash, 1, 4);
+  const StackSetup setup = megatron_setup(AttentionKernel::kFlash, 1, 4);
   spec.layers = 14;  // 16 over four stages
   CHECK(layers_of_chunk(spec, setup, 0) == 3);
   CHECK(layers_of_chunk(spec, setup, 1) == 4);
@@ -128,17 +107,17 @@ TEST_CASE("Embedding and head count as layers where a stage would have a part of
 }
 
 TEST_CASE("Megatron-DeepSpeed keeps autograd's gradients beside the sums") {
-  StackSetup setup = megatron(AttentionKernel::kFlash, 2, 1);
-  const auto own = predict(kGolden, recipe(4, 1024), setup, "A100 80GB SXM4").at_peak.gradients;
+  StackSetup setup = megatron_setup(AttentionKernel::kFlash, 2, 1);
+  const auto own = predict(kGolden, megatron_recipe(4, 1024), setup, "A100 80GB SXM4").at_peak.gradients;
   setup.stack = Stack::kDeepspeed;
-  const auto both = predict(kGolden, recipe(4, 1024), setup, "A100 80GB SXM4").at_peak.gradients;
+  const auto both = predict(kGolden, megatron_recipe(4, 1024), setup, "A100 80GB SXM4").at_peak.gradients;
   CHECK(static_cast<double>(both.count) == Approx(1.5 * static_cast<double>(own.count)).epsilon(0.01));
 }
 
 TEST_CASE("DeepSpeed fills stages one after another, and the last takes what is left") {
   // BigScience's notes: 78 layers on 12 stages are seven each and one on the last.
   ModelSpec spec = *resolve_model(kGolden);
-  StackSetup setup = megatron(AttentionKernel::kEager, 2, 12);
+  StackSetup setup = megatron_setup(AttentionKernel::kEager, 2, 12);
   setup.stack = Stack::kDeepspeed;
   spec.layers = 78;
   CHECK(layers_of_chunk(spec, setup, 0) == 7);
@@ -151,9 +130,9 @@ TEST_CASE("DeepSpeed fills stages one after another, and the last takes what is 
 TEST_CASE("DeepSpeed's pipeline keeps what a stage made of every micro-batch until its backward pass") {
   // The second of eight stages has seven micro-batches under way when the first returns: seven results of 4 · 1024 rows of 512 in two bytes.
   // What a locally summed gradient of a matrix takes beside them is 2 · 512 · 2048 bytes.
-  Recipe made = recipe(4, 1024);
+  Recipe made = megatron_recipe(4, 1024);
   made.precision = Precision::kFp16Mixed;
-  StackSetup setup = megatron(AttentionKernel::kFlash, 1, 6);
+  StackSetup setup = megatron_setup(AttentionKernel::kFlash, 1, 6);
   setup.recomputation = Recomputation::kFull;
   setup.stage = 1;
   const auto sent = predict(kGolden, made, setup, "A100 80GB SXM4").at_peak.activations;
@@ -166,9 +145,9 @@ TEST_CASE("DeepSpeed's pipeline keeps what a stage made of every micro-batch unt
 TEST_CASE("DeepSpeed's fp16 optimizers make gradients fp32 as their code does") {
   // Two bytes of gradient an element of the weights' two. ZeRO-1 over four ranks adds a quarter of the partition's two and four bytes: 2 + 1.5
   // over 2, and holds a quarter of 12. Without ZeRO every gradient is made fp32, and all lie side by side once more: 2 + 4 + 4.
-  Recipe made = recipe(1, 64);
+  Recipe made = megatron_recipe(1, 64);
   made.precision = Precision::kFp16Mixed;
-  StackSetup setup = megatron(AttentionKernel::kFlash, 2, 1);
+  StackSetup setup = megatron_setup(AttentionKernel::kFlash, 2, 1);
   setup.stack = Stack::kDeepspeed;
   const auto ratio = [](Bytes part, Bytes whole) { return static_cast<double>(part.count) / static_cast<double>(whole.count); };
   const auto alone = predict(kGolden, made, setup, "A100 80GB SXM4").at_peak;
@@ -180,7 +159,7 @@ TEST_CASE("DeepSpeed's fp16 optimizers make gradients fp32 as their code does") 
 }
 
 TEST_CASE("Degrees that do not divide a model are refused by name") {
-  const auto refused = predict_stack(*resolve_model(kGolden), recipe(4, 1024), megatron(AttentionKernel::kFlash, 3, 1),
+  const auto refused = predict_stack(*resolve_model(kGolden), megatron_recipe(4, 1024), megatron_setup(AttentionKernel::kFlash, 3, 1),
                                      *find_gpu(built_in_gpu_catalogue(), "A100 80GB SXM4"));
   REQUIRE_FALSE(refused);
   CHECK(refused.error().what.find("3 tensor ranks") != std::string::npos);

@@ -9,6 +9,7 @@
 #include "sim/stack/node_placement.h"
 #include "sim/stack/predict_stack.h"
 #include "sim/stack/stack_run.h"
+#include "tests/sim/stack/megatron_case.h"
 
 namespace plimsoll {
 namespace {
@@ -21,20 +22,11 @@ ModelSpec mixture(int layers) {
   return *resolve_model("mixtral:layers=" + std::to_string(layers) + ",hidden=1024,heads=16,kv_heads=16,ffn=2048,vocab=32768,positions=1024");
 }
 
-Recipe recipe() {
-  Recipe made;
-  made.micro_batch = 4;
-  made.sequence = 1024;
-  made.precision = Precision::kBf16Mixed;
-  return made;
-}
+Recipe recipe() { return megatron_recipe(4, 1024, 1); }
 
 StackSetup megatron(std::int64_t expert_ranks, std::int64_t data_ranks) {
-  StackSetup setup;
-  setup.stack = Stack::kMegatron;
-  setup.modules = ModuleStyle::kMegatron;
-  setup.attention = AttentionKernel::kFlash;
-  setup.loop = OptimizerLoop::kFused;
+  StackSetup setup = megatron_setup(AttentionKernel::kFlash);
+  setup.deterministic = false;
   setup.data_ranks = data_ranks;
   setup.expert_ranks = expert_ranks;
   return setup;
