@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "cli/inputs/probe_cache.h"
+#include "cli/print/waiting_line.h"
 #include "executor/tiers/drive_folder.h"
 #include "executor/tiers/drive_rates.h"
 #include "formats/machines/platform_parts.h"
@@ -16,7 +17,7 @@ namespace plimsoll {
 namespace {
 
 constexpr double kGiga = 1e9;
-constexpr Bytes kMostTried = kGiB;  ///< of a drive, before a run: a fraction of a second of a fast one
+constexpr Bytes kMostTried = kGiB;  ///< of a drive, before a run, and of what of it is free half: a fraction of a second of a fast one
 
 Result<void> check(const MachineOptions& options) {
   const auto refuse = [](std::string what, std::string remedy) {
@@ -34,6 +35,13 @@ bool is_of_folder(const MachineProbe* probe, const std::string& folder) {
   return probe != nullptr && probe->drive && std::filesystem::equivalent(probe->drive->folder, folder, ignored);
 }
 
+/// As they were measured, of `rates` that a probe or a trial found.
+template <typename Rates>
+std::string rates_text(const Rates& rates) {
+  return fmt::format("{:.2f} GB/s read, {:.2f} written, {:.2f} and {:.2f} at once", rates.read.median / kGiga, rates.write.median / kGiga,
+                     rates.mixed_read.median / kGiga, rates.mixed_write.median / kGiga);
+}
+
 /// With the rates that were said, that a probe measured, or that are measured now.
 Result<AttachedDrive> with_rates(AttachedDrive drive, const MachineOptions& options, const MachineProbe* probe,
                                  const std::string& folder, std::vector<std::string>& notes) {
@@ -46,19 +54,18 @@ Result<AttachedDrive> with_rates(AttachedDrive drive, const MachineOptions& opti
     AttachedDrive probed = attached(*probe->drive);
     probed.usable = drive.usable;
     probed.reaches_device = drive.reaches_device;
-    notes.push_back(fmt::format("SSD in {}: {:.2f} GB/s read, {:.2f} written, measured by plimsoll machines --probe on {}",
-                                folder, probed.read_bytes_per_second / kGiga, probed.write_bytes_per_second / kGiga, probe->date));
+    notes.push_back(fmt::format("SSD in {}: {}, measured by plimsoll machines --probe on {}", folder, rates_text(*probe->drive), probe->date));
     return probed;
   }
-  const auto rates = measure_drive_rates({.folder = folder}, {.span = std::clamp(drive.usable, DriveTrial{}.span, kMostTried), .mixed = true});
+  const WaitingLine waiting("measuring the drive");
+  const Bytes span = std::clamp(Bytes(drive.usable.count / 2), DriveTrial{}.span, kMostTried);
+  const auto rates = measure_drive_rates({.folder = folder}, {.span = span, .mixed = true});
   if (!rates) return fail(rates.error());
   const DriveSpeeds speeds = drive_speeds(rates->read.median, rates->write.median, rates->mixed_read.median, rates->mixed_write.median);
   drive.read_bytes_per_second = speeds.read;
   drive.write_bytes_per_second = speeds.write;
   drive.together = speeds.together;
-  notes.push_back(fmt::format("SSD in {}: {:.2f} GB/s read, {:.2f} written, measured over {} by {}", folder,
-                              drive.read_bytes_per_second / kGiga, drive.write_bytes_per_second / kGiga,
-                              to_text(rates->measured), rates->way));
+  notes.push_back(fmt::format("SSD in {}: {}, measured over {} by {}", folder, rates_text(*rates), to_text(rates->measured), rates->way));
   return drive;
 }
 

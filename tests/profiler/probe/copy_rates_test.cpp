@@ -152,8 +152,7 @@ TEST_CASE("host memory that nothing was short of keeps what the catalogue says, 
   rates.adam = rates.adam_beside_up = rates.adam_beside_down = 60 * kGiga;
   rates.up_beside_adam = rates.up;
   const Platform platform = machine_with(rates);
-  const auto dram = std::find_if(platform.resources.begin(), platform.resources.end(), [](const Resource& one) { return one.name == "dram"; });
-  CHECK(dram->capacity > 115 * kGiga);  // 60 + 55 were seen
+  CHECK(capacity_of(platform, "dram") > 115 * kGiga);  // 60 + 55 were seen
   for (const double speed : speeds(platform, {"h2d", "cpu"})) CHECK(speed == Approx(1));
 }
 

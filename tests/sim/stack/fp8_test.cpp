@@ -7,6 +7,7 @@
 #include "sim/stack/megatron/megatron_stage.h"
 #include "sim/stack/predict_stack.h"
 #include "sim/stack/tape/fp8_products.h"
+#include "tests/sim/stack/megatron_case.h"
 
 namespace plimsoll {
 namespace {
@@ -64,14 +65,7 @@ Error refusal(const std::string& model, const Recipe& recipe, const StackSetup& 
   return made.error();
 }
 
-Recipe recipe(std::int64_t batch, std::int64_t sequence, std::int64_t accumulate = 1) {
-  Recipe made;
-  made.micro_batch = batch;
-  made.sequence = sequence;
-  made.accumulate = accumulate;
-  made.precision = Precision::kBf16Mixed;
-  return made;
-}
+Recipe recipe(std::int64_t batch, std::int64_t sequence, std::int64_t accumulate = 1) { return megatron_recipe(batch, sequence, accumulate); }
 
 StackSetup with_fp8(Stack stack, Fp8Setup fp8) {
   StackSetup setup;
