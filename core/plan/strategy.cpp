@@ -43,6 +43,7 @@ std::string describe(const Strategy& s) {
   }
   if (s.host_state_blocks > 0) text += fmt::format(" (those of {} blocks in host memory)", s.host_state_blocks);
   if (s.device_state_blocks > 0) text += fmt::format(", {} blocks updated by the device", s.device_state_blocks);
+  if (s.device_update_blocks > 0) text += fmt::format(", states of {} blocks on the device for their update", s.device_update_blocks);
   if (s.parameters != Tier::kDevice) text += fmt::format(", weights streamed from {}", s.parameters == Tier::kHost ? "host memory" : "the SSD");
   if (s.device_parameter_blocks > 0) text += fmt::format(" but of {} blocks", s.device_parameter_blocks);
   if (s.update_in_backward) text += ", updating during backward";

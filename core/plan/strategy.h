@@ -24,7 +24,7 @@ struct Strategy {
   std::int64_t kept_outputs = 0;
   Tier parameters = Tier::kDevice;   ///< elsewhere: each group comes to the device just before it is used and is dropped after
   std::int64_t device_parameter_blocks = 0;  ///< with `parameters` elsewhere: of how many first blocks they stay on the device
-  Tier optimizer = Tier::kDevice;    ///< where master weights and moments live; the CPU updates them unless on the device
+  Tier optimizer = Tier::kDevice;    ///< where master weights and moments live; the CPU updates them unless the device does
   Tier gradients = Tier::kDevice;    ///< elsewhere: each block's gradient leaves the device as soon as it is complete
   Tier activations = Tier::kDevice;  ///< where what a block's backward pass reads waits for it (recomputing: the segment's input)
   std::int64_t activation_blocks = 0;  ///< of how many first blocks it waits there (segments: that start in them); at least 1
@@ -36,6 +36,9 @@ struct Strategy {
   /// With the optimizer's states on the SSD: of how many blocks after those they stay in host memory. Those of the embedding
   /// and the head, which are no blocks, stay on the SSD; with the optimizer on the host nothing does.
   std::int64_t host_state_blocks = 0;
+  /// With `optimizer` elsewhere: of how many blocks after `device_state_blocks` the states come to the device for their update,
+  /// which it makes, and go back. The CPU updates what is left, embedding and head among it.
+  std::int64_t device_update_blocks = 0;
   std::int64_t staging_slots = 2;    ///< rotating transfer buffers; 1 serialises a transfer with the work it feeds
   bool overlap = true;               ///< false: every instruction waits for the one before it (the warm-up's caution)
 

@@ -91,7 +91,13 @@ Result<ExportedText> export_training(ExportTarget target, const ExportedTraining
         fmt::format("a setup of {} cannot be told to {}", stack_of(training.source), to.name),
         fmt::format("take --stack {}, or leave --stack out to export a plan of plimsoll's", stack_of(to.takes)));
   }
-  return to.write(training);
+  auto text = to.write(training);
+  if (text && training.updates_visit > 0) {
+    text->notes.push_back(fmt::format("in the plan the GPU updates {:.1f} % of the parameters from states that wait elsewhere; "
+                                      "here the CPU does, which takes another time",
+                                      100 * training.updates_visit));
+  }
+  return text;
 }
 
 }  // namespace plimsoll

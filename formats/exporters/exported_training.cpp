@@ -29,6 +29,8 @@ void take_shares(const Plan& plan, ExportedTraining& training) {
   if (s.parameters != Tier::kDevice)
     training.parameters_away = 1 - share_of_blocks(layout, 0, s.device_parameter_blocks);
   if (s.optimizer != Tier::kDevice) training.updates_away = 1 - share_of_blocks(layout, 0, s.device_state_blocks);
+  training.updates_visit =
+      share_of_blocks(layout, s.device_state_blocks, s.device_state_blocks + s.device_update_blocks);
   if (s.optimizer == Tier::kSsd) {
     training.states_in_host =
         share_of_blocks(layout, s.device_state_blocks, s.device_state_blocks + s.host_state_blocks);

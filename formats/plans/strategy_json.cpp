@@ -16,6 +16,7 @@ JsonLine fields(JsonLine line, const Strategy& s) {
   line.integer("activation_blocks", s.activation_blocks).integer("host_activation_blocks", s.host_activation_blocks);
   line.text("loop_order", to_text(s.loop_order));
   line.flag("update_in_backward", s.update_in_backward).integer("host_state_blocks", s.host_state_blocks);
+  line.integer("device_update_blocks", s.device_update_blocks);
   line.integer("staging_slots", s.staging_slots).flag("overlap", s.overlap);
   return line;
 }
@@ -32,8 +33,8 @@ std::string write_strategy(const Strategy& strategy) {
 Strategy read_strategy_fields(const JsonNode& node) {
   node.allow_only({"format_version", "name", "recompute_every", "kept_outputs", "parameters", "device_parameter_blocks",
                    "optimizer", "device_state_blocks", "gradients", "activations", "activation_blocks",
-                   "host_activation_blocks", "loop_order", "update_in_backward", "host_state_blocks", "staging_slots",
-                   "overlap"});
+                   "host_activation_blocks", "loop_order", "update_in_backward", "host_state_blocks",
+                   "device_update_blocks", "staging_slots", "overlap"});
   constexpr std::int64_t kMostLayers = 100000;
   constexpr std::int64_t kMostSlots = 4096;
   Strategy s;
@@ -51,6 +52,7 @@ Strategy read_strategy_fields(const JsonNode& node) {
   s.loop_order = enum_or(node, "loop_order", s.loop_order, LoopOrder::kBreadthFirst);
   s.update_in_backward = node.boolean_or("update_in_backward", s.update_in_backward);
   s.host_state_blocks = node.integer_or("host_state_blocks", s.host_state_blocks, 0, kMostLayers);
+  s.device_update_blocks = node.integer_or("device_update_blocks", s.device_update_blocks, 0, kMostLayers);
   s.staging_slots = node.integer_or("staging_slots", s.staging_slots, 1, kMostSlots);
   s.overlap = node.boolean_or("overlap", s.overlap);
   return s;

@@ -29,6 +29,7 @@ StrategyFields::StrategyFields(QWidget* parent)
   add_row(to_say("Weights kept"), add_count(&Strategy::device_parameter_blocks, 0));
   add_row(to_say("Optimizer"), add_tier(&Strategy::optimizer));
   add_row(to_say("States kept"), add_count(&Strategy::device_state_blocks, 0));
+  add_row(to_say("Device updates"), add_count(&Strategy::device_update_blocks, 0));
   add_row(to_say("Gradients"), add_tier(&Strategy::gradients));
   add_row(to_say("Activations"), add_tier(&Strategy::activations));
   add_row(to_say("Offloaded"), add_count(&Strategy::activation_blocks, 0));

@@ -141,6 +141,7 @@ void say_optimizer(const Strategy& s, QStringList& parts) {
                                          : say("the CPU updates, with its states %1").arg(tier_words(s.optimizer)));
   if (s.host_state_blocks > 0) parts << say("states of %1 blocks in host memory").arg(s.host_state_blocks);
   if (s.device_state_blocks > 0) parts << say("%1 blocks updated by the device").arg(s.device_state_blocks);
+  if (s.device_update_blocks > 0) parts << say("states of %1 blocks come to the device for their update").arg(s.device_update_blocks);
   if (s.update_in_backward) parts << say("updates run during the backward pass");
 }
 

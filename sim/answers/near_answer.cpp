@@ -22,6 +22,7 @@ Strategy clamped(Strategy strategy, std::int64_t layers) {
   strategy.device_parameter_blocks = std::min(strategy.device_parameter_blocks, layers);
   strategy.device_state_blocks = std::min(strategy.device_state_blocks, layers);
   strategy.host_state_blocks = std::min(strategy.host_state_blocks, layers - strategy.device_state_blocks);
+  strategy.device_update_blocks = std::min(strategy.device_update_blocks, layers - strategy.device_state_blocks);
   return strategy;
 }
 

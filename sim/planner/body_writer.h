@@ -46,6 +46,7 @@ class BodyWriter {
   void set_phase(Phase phase) { phase_ = phase; }
   /// What follows runs only when `flag` is set; nothing: always.
   void set_guard(std::optional<Range> flag) { guard_ = flag; }
+  [[nodiscard]] const std::optional<Range>& guard() const { return guard_; }
 
   /// Each returns the new instruction's id.
   std::uint32_t launch(QueueId queue, const Kernel& kernel, const std::vector<std::pair<Range, Access>>& operands) {

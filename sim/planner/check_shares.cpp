@@ -27,6 +27,13 @@ Result<void> check_shares(const Strategy& s, std::int64_t layers) {
   if (auto good = check_count(s, "device_state_blocks + host_state_blocks", s.device_state_blocks + s.host_state_blocks, layers); !good) {
     return good;
   }
+  if (auto good = check_count(s, "device_state_blocks + device_update_blocks", s.device_state_blocks + s.device_update_blocks, layers); !good) {
+    return good;
+  }
+  if (s.device_update_blocks > 0 && s.optimizer == Tier::kDevice) {
+    return refuse(s, fmt::format("says device_update_blocks: {} while all states are on the device", s.device_update_blocks),
+                  "say optimizer: \"host\" or \"ssd\", or device_update_blocks: 0");
+  }
   if (s.device_state_blocks > 0 && s.optimizer == Tier::kDevice) {
     return refuse(s, fmt::format("says device_state_blocks: {} while all states are on the device", s.device_state_blocks),
                   "say optimizer: \"host\" or \"ssd\", or device_state_blocks: 0");
@@ -64,6 +71,11 @@ Tier state_tier(const Strategy& strategy, std::int64_t block) {
   if (block < strategy.device_state_blocks) return Tier::kDevice;
   const bool stays = block < strategy.device_state_blocks + strategy.host_state_blocks;
   return strategy.optimizer == Tier::kSsd && stays ? Tier::kHost : strategy.optimizer;
+}
+
+bool updated_by_device(const Strategy& strategy, std::int64_t block) {
+  if (strategy.optimizer == Tier::kDevice) return true;
+  return block >= 0 && block < strategy.device_state_blocks + strategy.device_update_blocks;
 }
 
 }  // namespace plimsoll

@@ -11,4 +11,7 @@ Result<void> check_shares(const Strategy& strategy, std::int64_t layers);
 /// Where the states of a group wait for their update; `block` is the group's transformer block, -1 of embedding and head.
 Tier state_tier(const Strategy& strategy, std::int64_t block);
 
+/// Whether the device updates the weights of a group, wherever its states wait.
+bool updated_by_device(const Strategy& strategy, std::int64_t block);
+
 }  // namespace plimsoll

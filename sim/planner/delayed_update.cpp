@@ -60,7 +60,7 @@ void StepLowering::publish_ahead() {
   for (const auto& [group, weights] : unpublished_) {
     out_.begin_segment("publish", 0, graph_.parameters.at(group).block);
     out_.set_phase(Phase::kOptimizer);
-    const auto flag = update_flag(group);
+    const auto flag = update_flag();
     if (flag) out_.set_guard(flag);
     publish_weights(group, weights);
     if (flag) out_.set_guard({});

@@ -47,7 +47,8 @@ std::int64_t period_of(const Graph& graph) {
 /// Blocks at the end of which the strategy begins to treat them otherwise.
 std::vector<std::int64_t> cuts_of(const Strategy& s, std::int64_t layers) {
   std::vector<std::int64_t> cuts{0, layers, s.device_parameter_blocks, s.device_state_blocks,
-                                 s.device_state_blocks + s.host_state_blocks, s.activation_blocks, s.host_activation_blocks};
+                                 s.device_state_blocks + s.host_state_blocks, s.device_state_blocks + s.device_update_blocks,
+                                 s.activation_blocks, s.host_activation_blocks};
   std::sort(cuts.begin(), cuts.end());
   cuts.erase(std::unique(cuts.begin(), cuts.end()), cuts.end());
   return cuts;
@@ -106,9 +107,11 @@ ShorterPlan Folding::shorter(const Strategy& strategy, std::int64_t left_out) co
   ShorterPlan plan{moved(cuts.back()), strategy};
   Strategy& s = plan.strategy;
   const std::int64_t in_memory = moved(s.device_state_blocks + s.host_state_blocks);
+  const std::int64_t by_device = moved(s.device_state_blocks + s.device_update_blocks);
   s.device_parameter_blocks = moved(s.device_parameter_blocks);
   s.device_state_blocks = moved(s.device_state_blocks);
   s.host_state_blocks = in_memory - s.device_state_blocks;
+  s.device_update_blocks = by_device - s.device_state_blocks;
   s.activation_blocks = moved(s.activation_blocks);
   s.host_activation_blocks = moved(s.host_activation_blocks);
   return plan;

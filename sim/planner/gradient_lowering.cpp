@@ -1,14 +1,18 @@
 // The part of StepLowering that sums gradients over micro-batches and moves them to where the optimizer reads them.
 #include <algorithm>
 
+#include "sim/planner/check_shares.h"
 #include "sim/planner/step_lowering.h"
 
 namespace plimsoll {
 
 Tier StepLowering::gradient_tier(TensorId sum) const {
   const GroupId group = graph_.at(sum).group;
-  const bool stays = group.valid() && !updated_on_host(group);
-  return stays ? Tier::kDevice : plan_.strategy.gradients;
+  if (!group.valid() || updated_on_host(group)) return plan_.strategy.gradients;
+  const bool states_are_here = state_tier(plan_.strategy, graph_.parameters.at(group).block) == Tier::kDevice;
+  const bool summed_at_once = micro_batches() == 1 || plan_.strategy.loop_order == LoopOrder::kBreadthFirst;
+  const bool used_up_at_once = plan_.strategy.update_in_backward && summed_at_once && !awaits_norm(graph_.recipe);
+  return states_are_here || used_up_at_once ? Tier::kDevice : plan_.strategy.gradients;
 }
 
 void StepLowering::norm_from_device(const Op& op) {
@@ -49,9 +53,9 @@ void StepLowering::finish_gradients(const Run& run) {
       store_on_ssd(sum);
       continue;
     }
-    if (plan_.at(holder(sum, 0)).space == places_.device) send_to_host(sum, 0);
+    const bool has_norm = send_complete_sum(sum);
     work_on_sum(sum, OpKind::kAccumulate, places_.host);
-    work_on_sum(sum, OpKind::kSquaredNorm, places_.host);
+    if (!has_norm) work_on_sum(sum, OpKind::kSquaredNorm, places_.host);
     if (plan_.strategy.update_in_backward) update_in_backward(sum);
     const bool read_again = !plan_.strategy.update_in_backward || awaits_norm(graph_.recipe);
     if (read_again) store_on_ssd(sum);

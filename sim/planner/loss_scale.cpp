@@ -33,9 +33,9 @@ std::optional<Range> StepLowering::guessed_factor(GroupId group) const {
   return Range{optimizer_on_host() && !updated_on_host(group) ? scale_on_device_ : loss_scale_, Bytes(0), Bytes(kScaledFactorDoubles * size_of(DType::kFp64))};
 }
 
-std::optional<Range> StepLowering::update_flag(GroupId group) const {
+std::optional<Range> StepLowering::update_flag() const {
   if (!loss_scale_.valid() || plan_.strategy.update_in_backward) return std::nullopt;
-  return flag_for(group);
+  return flag();
 }
 
 }  // namespace plimsoll

@@ -86,7 +86,7 @@ std::shared_ptr<const StepOutline> LoweredSteps::outline() {
 LoweredSteps::Choices LoweredSteps::choices_of(const Strategy& strategy, const Platform& platform) {
   const auto& [name, recompute_every, kept_outputs, parameters, device_parameter_blocks, optimizer, gradients,
                activations, activation_blocks, host_activation_blocks, loop_order, update_in_backward,
-               device_state_blocks, host_state_blocks, staging_slots, overlap] = strategy;
+               device_state_blocks, host_state_blocks, device_update_blocks, staging_slots, overlap] = strategy;
   const auto number = [](auto choice) { return static_cast<std::int64_t>(choice); };
   Choices choices{recompute_every,
                   kept_outputs,
@@ -101,6 +101,7 @@ LoweredSteps::Choices LoweredSteps::choices_of(const Strategy& strategy, const P
                   number(update_in_backward),
                   device_state_blocks,
                   host_state_blocks,
+                  device_update_blocks,
                   staging_slots,
                   number(overlap)};
   const auto read = platform.queue("ssd.read"), write = platform.queue("ssd.write");

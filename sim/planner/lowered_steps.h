@@ -66,7 +66,7 @@ class LoweredSteps {
 
  private:
   /// A strategy's choices, and the drive's queues and which ways lead from it to the device and back where it uses one.
-  using Choices = std::array<std::int64_t, 21>;
+  using Choices = std::array<std::int64_t, 22>;
   /// A digest; how wide the drive's queues are, where it has a part in it.
   using Placement = std::tuple<std::uint64_t, std::int64_t, std::int64_t>;
 

@@ -35,11 +35,11 @@ bool StepLowering::done_with_gradient(const Op& op) const {
 }
 
 bool StepLowering::updated_on_host(GroupId group) const {
-  return state_tier(plan_.strategy, graph_.parameters.at(group).block) != Tier::kDevice;
+  return !updated_by_device(plan_.strategy, graph_.parameters.at(group).block);
 }
 
 void StepLowering::share_clip_factor() {
-  if (!optimizer_on_host() || plan_.strategy.device_state_blocks == 0) return;
+  if (!optimizer_on_host() || plan_.strategy.device_state_blocks + plan_.strategy.device_update_blocks == 0) return;
   const auto on_device = [&](BufferId known) {
     const Buffer of = plan_.at(known);
     const BufferId copied = book_.add({.name = book_.name("{} on the device", of.name),
@@ -59,8 +59,8 @@ Range StepLowering::clip_factor_for(GroupId group) const {
   return factor;
 }
 
-Range StepLowering::flag_for(GroupId group) const {
-  Range flag = out_.whole(optimizer_on_host() && !updated_on_host(group) ? flag_on_device_ : flag_);
+Range StepLowering::flag() const {
+  Range flag = out_.whole(flag_);
   flag.age = gradient_age();
   return flag;
 }
@@ -69,11 +69,7 @@ void StepLowering::publish_weights(GroupId group, BufferId weights) {
   const BufferId stored = state_[group.index].parameters;
   const bool already_there = weights == stored || stored == state_[group.index].master;
   if (already_there) return;
-  if (plan_.at(stored).space == places_.device) {
-    out_.copy(places_.h2d, InstructionKind::kCopy, out_.whole(weights), out_.whole(stored));
-  } else {
-    out_.copy(*places_.ssd_write, InstructionKind::kWrite, out_.whole(weights), out_.whole(stored));
-  }
+  put_back(weights, stored);
   if (weights != state_[group.index].master) rotate(leaving_weights_, weights);
 }
 
@@ -85,23 +81,12 @@ void StepLowering::start_updates(std::uint32_t earliest) {
 
 BufferId StepLowering::updated_weights(GroupId group) {
   const BufferId stored = state_[group.index].parameters;
-  if (plan_.at(stored).space == (updated_on_host(group) ? places_.host : places_.device)) return stored;
+  if (plan_.at(stored).space == updating_space(group)) return stored;
   const Buffer of = plan_.at(stored);
   return book_.add({.name = book_.name("new {}", of.name),
-                    .space = places_.host,
+                    .space = updating_space(group),
                     .bytes = of.bytes,
                     .category = TensorKind::kParameter});
-}
-
-Range StepLowering::stage(BufferId stored) {
-  const Buffer on_disk = plan_.at(stored);
-  const BufferId staged = book_.add({.name = book_.name("{}, staged", on_disk.name),
-                                     .space = places_.host,
-                                     .bytes = on_disk.bytes,
-                                     .category = on_disk.category});
-  out_.copy(*places_.ssd_read, InstructionKind::kRead, out_.before(stored), out_.whole(staged));
-  come_ahead(staged);
-  return out_.whole(staged);
 }
 
 void StepLowering::come_ahead(BufferId staged) {
@@ -115,26 +100,36 @@ void StepLowering::update_group(GroupId group, bool clips) {
   if (outline_.update_ops[group.index].empty()) return;
   updates_.starts.push_back(out_.next_id());
   updates_.staged.emplace_back();
-  const bool on_ssd = state_tier(plan_.strategy, graph_.parameters.at(group).block) == Tier::kSsd;
   std::vector<BufferId> stored;
   stored.reserve(state_[group.index].states.size() + 1);
   stored.push_back(state_[group.index].master);
   stored.insert(stored.end(), state_[group.index].states.begin(), state_[group.index].states.end());
-  UpdatedGroup updated{.group = group, .old = {}, .gradient = {}, .weights = {}, .clips = clips && clip_factor_.valid()};
-  updated.old.reserve(stored.size());
-  for (const BufferId buffer : stored) updated.old.push_back(on_ssd ? stage(buffer) : out_.before(buffer));
+  UpdatedGroup updated{.group = group, .old = {}, .made = {}, .gradient = {}, .weights = {}, .clips = clips && clip_factor_.valid()};
+  take_states(stored, updated);
   updated.gradient = summed_gradient(group);
   const bool mixed = has_master_copy(plan_.recipe.precision);
   updated.weights = mixed ? updated_weights(group) : updated.old[0].buffer;
-  const auto flag = update_flag(group);
+  const auto flag = update_flag();
   if (flag) out_.set_guard(flag);  // what comes before it may run ahead of the flag
   for (const Op* op : outline_.update_ops[group.index]) launch_update(*op, updated);
   if (updates_ahead()) unpublished_.emplace_back(group, updated.weights);
   else publish_weights(group, updated.weights);
-  for (std::size_t i = 0; on_ssd && i < stored.size(); ++i) {
-    out_.copy(*places_.ssd_write, InstructionKind::kWrite, out_.whole(updated.old[i].buffer), out_.whole(stored[i]));
+  for (std::size_t i = 0; i < stored.size(); ++i) {
+    if (updated.made[i] != stored[i]) put_back(updated.made[i], stored[i]);
   }
   if (flag) out_.set_guard({});
+}
+
+/// Where the weights' version before the step stays whole (they are where they are updated), so does that of every state.
+void StepLowering::take_states(const std::vector<BufferId>& stored, UpdatedGroup& group) {
+  const SpaceId where = updating_space(group.group);
+  for (const BufferId buffer : stored) {
+    const Range before = out_.before(buffer);
+    const bool is_here = plan_.at(buffer).space == where;
+    group.old.push_back(is_here ? before : stage(before, where));
+    const bool renewed = !is_here && group.old[0].age > 0;
+    group.made.push_back(renewed ? passing_buffer(buffer, "new", where) : group.old.back().buffer);
+  }
 }
 
 void StepLowering::launch_update(const Op& op, const UpdatedGroup& group) {
@@ -150,9 +145,9 @@ void StepLowering::launch_update(const Op& op, const UpdatedGroup& group) {
   for (const Operand& operand : op.operands) {
     const TensorKind kind = graph_.at(operand.tensor).kind;
     if (operand.access == Access::kReadWrite) {
-      const Range& old = group.old[states++];
-      operands.emplace_back(part_of(old, operand), in_place ? Access::kReadWrite : Access::kRead);
-      if (!in_place) news.emplace_back(part_of(out_.whole(old.buffer), operand), Access::kWrite);
+      operands.emplace_back(part_of(group.old[states], operand), in_place ? Access::kReadWrite : Access::kRead);
+      if (!in_place) news.emplace_back(part_of(out_.whole(group.made[states]), operand), Access::kWrite);
+      ++states;
     } else if (kind == TensorKind::kScalar) {
       if (group.clips) {
         operands.emplace_back(clip_factor_for(group.group), Access::kRead);
@@ -162,19 +157,23 @@ void StepLowering::launch_update(const Op& op, const UpdatedGroup& group) {
     } else if (kind == TensorKind::kParameter) {
       rest.emplace_back(part_of(out_.whole(group.weights), operand), Access::kWrite);
     } else if (kind == TensorKind::kWorkspace) {
-      rest.emplace_back(out_.whole(make_buffer(graph_.at(operand.tensor), on_host ? places_.host : places_.device)), Access::kWrite);
+      rest.emplace_back(out_.whole(make_buffer(graph_.at(operand.tensor), updating_space(group.group))), Access::kWrite);
     } else {
       operands.emplace_back(part_of(group.gradient, operand), Access::kRead);
     }
   }
   operands.insert(operands.end(), news.begin(), news.end());
   operands.insert(operands.end(), rest.begin(), rest.end());
+  const auto guard = out_.guard();  // the device's kernels read it there, what moves bytes and the CPU's read it on the host
+  if (guard && !on_host && flag_on_device_.valid()) out_.set_guard(out_.whole(flag_on_device_));
   out_.launch(on_host ? places_.cpu : places_.compute, kernel_of(op), operands);
+  out_.set_guard(guard);
 }
 
 Range StepLowering::summed_gradient(GroupId group) {
   const TensorId sum = outline_.summed_gradients[group.index];
   if (delayed()) holder(sum, 0) = waiting_.at(sum);
+  if (!updated_on_host(group) && optimizer_on_host()) return gradient_on_device(sum);
   const BufferId stored = holder(sum, 0);
   if (updated_on_host(group)) bring_to_host(sum, gradient_age());
   const BufferId here = holder(sum, 0);

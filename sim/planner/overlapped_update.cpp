@@ -50,7 +50,7 @@ void StepLowering::redo_updates() {
   if (plan_.strategy.optimizer == Tier::kSsd) std::reverse(groups.begin(), groups.end());
   start_updates(out_.next_id());
   for (const GroupId group : groups) {
-    out_.set_guard(flag_for(group));
+    out_.set_guard(flag());
     out_.begin_segment("redo update", 0, graph_.parameters.at(group).block);
     out_.set_phase(Phase::kOptimizer);
     update_group(group, true);

@@ -27,10 +27,11 @@ Tier parameter_tier(const Strategy& strategy, const Recipe& recipe, const Parame
 }
 
 Result<void> check_tiers(const Strategy& strategy, const Recipe& recipe) {
-  if (recipe.delay > 0 && (strategy.update_in_backward || strategy.device_state_blocks > 0)) {
+  const bool splits = strategy.device_state_blocks > 0 || strategy.device_update_blocks > 0;
+  if (recipe.delay > 0 && (strategy.update_in_backward || splits)) {
     return refuse(fmt::format("strategy '{}' {} while the recipe delays updates by a step", strategy.name,
                               strategy.update_in_backward ? "updates during backward" : "lets the device update blocks of its own"),
-                  "say update_in_backward: false and device_state_blocks: 0");
+                  "say update_in_backward: false, device_state_blocks: 0 and device_update_blocks: 0");
   }
   const bool trains_all = !recipe.adapter.exists();
   if (trains_all && strategy.parameters != Tier::kDevice && strategy.optimizer == Tier::kDevice) {

@@ -70,9 +70,11 @@ std::vector<GroupState> lay_out_state(const Strategy& strategy, const Recipe& re
     GroupState& of = groups[i];
     const Tier weights = parameter_tier(strategy, recipe, layout.at(group));
     const Tier tier = state_tier(strategy, layout.at(group).block);
-    // In fp32 the optimizer's weights are those that compute reads, unless the two live in different places.
+    // In fp32 the optimizer's weights are those that compute reads, unless the two live in different places; the device, where
+    // it updates, finds them where it computes.
     const bool frozen = layout.at(group).frozen;
-    const bool own_master = !frozen && (has_master_copy(recipe.precision) || tier != weights);
+    const bool apart = tier != weights && !(weights == Tier::kDevice && updated_by_device(strategy, layout.at(group).block));
+    const bool own_master = !frozen && (has_master_copy(recipe.precision) || apart);
     of.parameters = reserve(TensorKind::kParameter, group, space_of(weights), sizes[i].parameters,
                             own_master || frozen ? 1 : versions);
     if (frozen) continue;

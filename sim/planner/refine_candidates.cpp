@@ -72,7 +72,7 @@ class LocalSearch {
         options_(options),
         candidates_(candidates),
         limits_{problem.spec.blocks(), problem.recipe.accumulate, problem.platform.space(SpaceKind::kSsd).has_value(),
-                problem.recipe.adapter.exists(), problem.recipe.delay > 0},
+                problem.recipe.adapter.exists(), problem.recipe.delay > 0, options.visits},
         block_(block_bytes(problem)),
         left_(options.evaluations * kLookCost) {
     for (const Candidate& candidate : candidates) {
@@ -109,6 +109,7 @@ class LocalSearch {
     if (!walkers_.empty()) return;
     std::vector<std::size_t> order(candidates_.size());
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+    if (!options_.visits) std::erase_if(order, [&](std::size_t i) { return candidates_[i].strategy.device_update_blocks > 0; });
     std::stable_sort(order.begin(), order.end(),
                      [&](std::size_t a, std::size_t b) { return better(candidates_[a], candidates_[b]); });
     for (const std::size_t i : order) {

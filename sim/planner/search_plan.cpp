@@ -43,6 +43,9 @@ Result<void> check_name(const std::string& wanted) {
                .remedy = did_you_mean(wanted, names)});
 }
 
+/// States come to the device for their update.
+bool visits_device(const Strategy& strategy) { return strategy.device_update_blocks > 0; }
+
 /// What is tried first. A family that was asked for by name is tried even where it cannot work, so that it is said why.
 std::vector<Strategy> starting_points(const SearchProblem& problem, const SearchOptions& options) {
   if (options.exact) return {*options.exact};
@@ -50,6 +53,7 @@ std::vector<Strategy> starting_points(const SearchProblem& problem, const Search
   const bool frozen = problem.recipe.adapter.exists();
   if (options.strategy == "auto") {
     std::vector<Strategy> all = candidate_strategies(problem.spec.blocks(), problem.platform, precision, frozen);
+    std::erase_if(all, visits_device);  // see search_visits
     for (Strategy seed : options.seeds) {
       seed.name = family_of(seed);
       all.push_back(std::move(seed));
@@ -87,12 +91,14 @@ bool same_tiers(const Strategy& a, const Strategy& b) {
   return tiers(a) == tiers(b);
 }
 
-/// The best candidates of different tiers and orders, each with shares of blocks to choose.
-std::vector<Strategy> best_bases(const std::vector<Candidate>& candidates) {
+/// The best candidates of different tiers and orders, each with shares of blocks to choose; `visits`: those whose states come to the
+/// device for their update, or those whose do not.
+std::vector<Strategy> best_bases(const std::vector<Candidate>& candidates, bool visits) {
   std::vector<const Candidate*> order;
   for (const Candidate& candidate : candidates) {
     const Strategy& s = candidate.strategy;
     const bool on_device = s.parameters == Tier::kDevice && s.optimizer == Tier::kDevice && s.activations == Tier::kDevice;
+    if (visits_device(s) != visits) continue;
     if (!on_device && (!candidate.glanced || !candidate.step)) order.push_back(&candidate);
   }
   std::stable_sort(order.begin(), order.end(), [](const Candidate* a, const Candidate* b) { return better(*a, *b); });
@@ -106,9 +112,9 @@ std::vector<Strategy> best_bases(const std::vector<Candidate>& candidates) {
 }
 
 /// Adds the best bases with the shares that a linear programme finds for each.
-Result<void> add_fractions(const SearchProblem& problem, const SearchOptions& options, const Look& look,
+Result<void> add_fractions(const SearchProblem& problem, const SearchOptions& options, const Look& look, bool visits,
                            std::vector<Candidate>& candidates) {
-  const std::vector<Strategy> bases = best_bases(candidates);
+  const std::vector<Strategy> bases = best_bases(candidates, visits);
   std::vector<std::optional<Result<std::vector<Strategy>>>> found(bases.size());
   parallel_for(bases.size(), [&](std::size_t i) { found[i] = rounded_shares(problem, bases[i], options.threads); }, options.threads);
   std::vector<Strategy> rounded;
@@ -143,7 +149,7 @@ bool done(const SearchOptions& options, const std::vector<Candidate>& candidates
 }
 
 /// Local search from those candidates (none: from the best few families').
-Result<void> refine_from(const SearchProblem& problem, const SearchOptions& options, std::vector<std::size_t> from,
+Result<void> refine_from(const SearchProblem& problem, const SearchOptions& options, std::vector<std::size_t> from, bool visits,
                          std::vector<Candidate>& candidates) {
   const std::size_t at_least = options.memory && problem.graph ? problem.graph->ops.size() : 1;
   const std::size_t whole = problem.fewer ? kReadOff * options.instruction_budget : options.instruction_budget;
@@ -153,8 +159,21 @@ Result<void> refine_from(const SearchProblem& problem, const SearchOptions& opti
                             .evaluations = evaluations_for(candidates, budget, at_least),
                             .threads = options.threads,
                             .memory = options.memory,
+                            .visits = visits,
                             .from = std::move(from)},
                            candidates);
+}
+
+/// Positions of those that `are` says so and that were looked at to the end, best first, `most` of them.
+template <typename Are>
+std::vector<std::size_t> best_of(const std::vector<Candidate>& candidates, std::size_t most, const Are& are) {
+  std::vector<std::size_t> order;
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    if (!candidates[i].glanced && are(i)) order.push_back(i);
+  }
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return better(candidates[a], candidates[b]); });
+  order.resize(std::min(order.size(), most));
+  return order;
 }
 
 /// Walks may end where only several changes at once would help: systems and linear programmes are elsewhere.
@@ -166,17 +185,30 @@ Result<void> search_further(const SearchProblem& problem, const SearchOptions& o
     if (const auto added = add_systems(problem, options, faster, candidates); !added) return added;
   }
   if (options.fractions && !done(options, candidates)) {
-    if (const auto added = add_fractions(problem, options, look, candidates); !added) return added;
+    if (const auto added = add_fractions(problem, options, look, false, candidates); !added) return added;
   }
   if (done(options, candidates)) return {};
-  std::vector<std::size_t> from;
-  for (std::size_t i = before; i < candidates.size(); ++i) {
-    if (!candidates[i].glanced) from.push_back(i);
-  }
-  std::stable_sort(from.begin(), from.end(), [&](std::size_t a, std::size_t b) { return better(candidates[a], candidates[b]); });
-  from.resize(std::min(from.size(), kLaterStarts));
+  std::vector<std::size_t> from = best_of(candidates, kLaterStarts, [&](std::size_t i) { return i >= before; });
   if (from.empty()) return {};
-  return refine_from(problem, options, std::move(from), candidates);
+  return refine_from(problem, options, std::move(from), false, candidates);
+}
+
+/// States that come to the device for their update shift what is the best of everything else: a walk of its own, from the best plan
+/// so far and from the best of those.
+Result<void> search_visits(const SearchProblem& problem, const SearchOptions& options, std::vector<Candidate>& candidates) {
+  std::vector<std::size_t> from = best_of(candidates, 1, [](std::size_t) { return true; });
+  if (!from.empty() && candidates[from.front()].fits() && candidates[from.front()].strategy.optimizer == Tier::kDevice) return {};
+  std::vector<Strategy> visiting = candidate_strategies(problem.spec.blocks(), problem.platform, problem.recipe.precision, problem.recipe.adapter.exists());
+  std::erase_if(visiting, [](const Strategy& strategy) { return !visits_device(strategy); });
+  if (const auto tried = try_all(problem, visiting, {.below = fastest(candidates)}, options.threads, candidates); !tried) return tried;
+  if (!options.refine) return {};
+  if (options.fractions) {
+    if (const auto added = add_fractions(problem, options, {}, true, candidates); !added) return added;
+  }
+  for (const std::size_t i : best_of(candidates, kLaterStarts, [&](std::size_t i) { return visits_device(candidates[i].strategy); })) {
+    if (std::find(from.begin(), from.end(), i) == from.end()) from.push_back(i);
+  }
+  return refine_from(problem, options, std::move(from), true, candidates);
 }
 
 /// Looks for exact addresses of the least short of those whose load may fit, unless what fits is faster anyway.
@@ -244,10 +276,13 @@ Result<std::vector<Candidate>> try_strategies(const SearchProblem& problem, cons
   }
   const bool refine = options.refine && !options.exact;
   if (refine && !done(options, candidates)) {
-    if (const auto walked = refine_from(problem, options, {}, candidates); !walked) return fail(walked.error());
+    if (const auto walked = refine_from(problem, options, {}, options.strategy != "auto", candidates); !walked) return fail(walked.error());
   }
   if (refine && options.strategy == "auto" && !done(options, candidates)) {
     if (const auto further = search_further(problem, options, candidates); !further) return fail(further.error());
+  }
+  if (options.strategy == "auto" && !options.exact && !options.memory) {
+    if (const auto visits = search_visits(problem, options, candidates); !visits) return fail(visits.error());
   }
   if (const auto tight = search_tightly(problem, options, candidates); !tight) return fail(tight.error());
   std::stable_sort(candidates.begin(), candidates.end(), better);

@@ -31,6 +31,7 @@ std::vector<Field> shares_of(const Strategy& s) {
   if (s.activations == Tier::kSsd) fields.push_back(&Strategy::host_activation_blocks);
   if (s.optimizer != Tier::kDevice) fields.push_back(&Strategy::device_state_blocks);
   if (s.optimizer == Tier::kSsd) fields.push_back(&Strategy::host_state_blocks);
+  if (s.device_update_blocks > 0) fields.push_back(&Strategy::device_update_blocks);
   if (s.parameters != Tier::kDevice) fields.push_back(&Strategy::device_parameter_blocks);
   return fields;
 }
@@ -210,6 +211,7 @@ class Shares {
   [[nodiscard]] Strategy at_blocks(const std::vector<double>& blocks) const {
     Strategy strategy = base_;
     for (std::size_t f = 0; f < fields_.size(); ++f) strategy.*fields_[f] += static_cast<std::int64_t>(blocks[f]);
+    strategy.name = family_of(strategy);
     return strategy;
   }
 
@@ -229,7 +231,7 @@ class Shares {
   }
 
   [[nodiscard]] bool possible(const Strategy& s) const {
-    return s.device_state_blocks + s.host_state_blocks <= problem_.spec.blocks() &&
+    return s.device_state_blocks + std::max(s.host_state_blocks, s.device_update_blocks) <= problem_.spec.blocks() &&
            s.host_activation_blocks <= s.activation_blocks;
   }
 
@@ -282,20 +284,23 @@ class Shares {
 
   /// No share is of more blocks than there are, two that exclude each other together neither, one within another neither.
   void add_counts(LinearProgramme& lp) const {
-    std::vector<double> states(lp.cost.size(), 0.0), within(lp.cost.size(), 0.0);
-    bool both = false, inner = false;
+    std::vector<double> states(lp.cost.size(), 0.0), updates(lp.cost.size(), 0.0), within(lp.cost.size(), 0.0);
+    bool both = false, inner = false, apart = false;
     for (std::size_t f = 0; f < fields_.size(); ++f) {
       std::vector<double> row(lp.cost.size(), 0.0);
       row[f] = 1;
       lp.add(std::move(row), static_cast<double>(most(f)));
-      const bool state = fields_[f] == &Strategy::device_state_blocks || fields_[f] == &Strategy::host_state_blocks;
-      if (state) states[f] = 1;
+      const bool on_device = fields_[f] == &Strategy::device_state_blocks;
+      if (on_device || fields_[f] == &Strategy::host_state_blocks) states[f] = 1;
+      if (on_device || fields_[f] == &Strategy::device_update_blocks) updates[f] = 1;
       both = both || fields_[f] == &Strategy::host_state_blocks;
+      apart = apart || fields_[f] == &Strategy::device_update_blocks;
       if (fields_[f] == &Strategy::activation_blocks) within[f] = -1;
       if (fields_[f] == &Strategy::host_activation_blocks) within[f] = 1;
       inner = inner || fields_[f] == &Strategy::host_activation_blocks;
     }
     if (both) lp.add(std::move(states), static_cast<double>(problem_.spec.blocks()));
+    if (apart) lp.add(std::move(updates), static_cast<double>(problem_.spec.blocks()));
     if (inner) lp.add(std::move(within), static_cast<double>(base_.activation_blocks));
   }
 
@@ -313,6 +318,7 @@ Strategy without_shares(const Strategy& base) {
   Strategy none = base;
   none.activation_blocks = base.activations != Tier::kDevice ? 1 : 0;
   none.host_activation_blocks = none.device_state_blocks = none.host_state_blocks = none.device_parameter_blocks = 0;
+  none.device_update_blocks = 0;
   return none;
 }
 

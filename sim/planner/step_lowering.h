@@ -153,7 +153,7 @@ class StepLowering {
   /// The factor that an update in the backward pass may guess: the gradients are finite, and none is clipped.
   [[nodiscard]] std::optional<Range> guessed_factor(GroupId group) const;
   /// Under which an update takes place at all; nothing when it always does.
-  [[nodiscard]] std::optional<Range> update_flag(GroupId group) const;
+  [[nodiscard]] std::optional<Range> update_flag() const;
 
   // overlapped_update.cpp
   void update_in_backward(TensorId sum);
@@ -175,28 +175,43 @@ class StepLowering {
   /// How old what an update reads of gradients is, in steps.
   [[nodiscard]] std::uint32_t gradient_age() const { return delayed() ? 1 : 0; }
 
+  // device_update.cpp
+  /// Where a group's update finds its operands.
+  [[nodiscard]] SpaceId updating_space(GroupId group) const;
+  /// A buffer for what is on its way, as large as `like`.
+  [[nodiscard]] BufferId passing_buffer(BufferId like, std::string_view where_to, SpaceId space);
+  /// Brings what waits elsewhere to staging memory at `where`.
+  [[nodiscard]] Range stage(const Range& stored, SpaceId where);
+  /// Sends what an update made, or a copy of it, to where it lasts.
+  void put_back(BufferId updated, BufferId stored);
+  /// A complete sum leaves for the host. Whether its norm was taken before, as where it comes back for its update.
+  [[nodiscard]] bool send_complete_sum(TensorId sum);
+  /// Of a group that the device updates: what is left behind there, or comes back.
+  [[nodiscard]] Range gradient_on_device(TensorId sum);
+
   // optimizer_lowering.cpp
   void write_optimizer();
   [[nodiscard]] bool done_with_gradient(const Op& op) const;
   /// A sequence of updates begins, whose first states may be staged from instruction `earliest` on.
   void start_updates(std::uint32_t earliest);
-  /// Reads a group's states (from the SSD into staging memory), updates and publishes them, and writes them back.
+  /// Brings a group's states to where it is updated (into staging memory, where they wait elsewhere), updates and publishes them, and writes them back.
   void update_group(GroupId group, bool clips);
   /// What the kernels of a group's update work on, by what it is.
   struct UpdatedGroup {
     GroupId group;
     std::vector<Range> old;    ///< the optimizer's weights and its states, as they were
+    std::vector<BufferId> made;  ///< and what has them updated
     Range gradient;
     BufferId weights;          ///< what compute reads; the optimizer's weights unless it has its own
     bool clips = false;
   };
+  void take_states(const std::vector<BufferId>& stored, UpdatedGroup& group);
   void launch_update(const Op& op, const UpdatedGroup& group);
   /// Brings the clip factor and its flag to the device, where it updates blocks of its own.
   void share_clip_factor();
   [[nodiscard]] Range clip_factor_for(GroupId group) const;
-  [[nodiscard]] Range flag_for(GroupId group) const;
-  [[nodiscard]] Range stage(BufferId stored);
-  /// What this update uses of the SSD's data can come as many updates earlier as there are staging slots.
+  [[nodiscard]] Range flag() const;
+  /// What this update uses of data from elsewhere can come as many updates earlier as there are staging slots.
   void come_ahead(BufferId staged);
   /// Where the optimizer can read it.
   [[nodiscard]] Range summed_gradient(GroupId group);
@@ -259,6 +274,7 @@ class StepLowering {
   std::vector<BufferId> expert_losses_;     ///< with them, where the model has experts
   BufferId right_answers_;          ///< of an evaluation with labels, on the device
   BufferId clip_factor_, factor_on_device_, flag_on_device_;
+  BufferId still_here_;  ///< a sum that has left for the host and is on the device yet, for the update that follows at once
   BufferId flag_;        ///< of the clip factor: under it updates are redone, or take place (ClipFlag)
   BufferId loss_scale_;  ///< that lasts; an invalid id where the loss is not scaled
   BufferId scale_on_device_;  ///< its copy there, where updates are made on the host

@@ -44,6 +44,7 @@ class Families {
 
 std::string family_of(const Strategy& strategy) {
   std::string name = base_of(strategy);
+  if (strategy.device_update_blocks > 0) name += "-device-update";
   if (strategy.update_in_backward) name += "-overlapped";
   if (on_ssd(strategy)) name += "-ssd";
   return name;
@@ -56,6 +57,28 @@ std::vector<std::string> family_names() {
   }
   return names;
 }
+
+namespace {
+
+/// States of all blocks come to the device for their update: where the CPU would be slower than the links, as whole matrices'
+/// rules make it.
+void add_device_updates(Families& of, std::int64_t layers) {
+  for (const Tier parameters : {Tier::kDevice, Tier::kHost}) {
+    const bool streams = parameters != Tier::kDevice;
+    of.add({.parameters = parameters, .optimizer = Tier::kHost, .gradients = streams ? Tier::kHost : Tier::kDevice,
+            .device_update_blocks = layers}, {0, 1});
+    of.add({.parameters = parameters, .optimizer = Tier::kHost, .gradients = Tier::kHost, .update_in_backward = true,
+            .device_update_blocks = layers}, {0, 1});
+  }
+  of.add({.parameters = Tier::kHost, .optimizer = Tier::kHost, .gradients = Tier::kHost, .activations = Tier::kHost, .activation_blocks = layers,
+          .device_update_blocks = layers}, {1});
+  for (const Tier parameters : {Tier::kDevice, Tier::kSsd}) {
+    of.add({.parameters = parameters, .optimizer = Tier::kSsd, .gradients = Tier::kHost, .device_update_blocks = layers,
+            .staging_slots = 3}, {1});
+  }
+}
+
+}  // namespace
 
 std::vector<Strategy> all_candidate_strategies(std::int64_t layers, Precision precision, bool frozen) {
   const std::vector<std::int64_t> some = recompute_choices(layers);
@@ -72,6 +95,7 @@ std::vector<Strategy> all_candidate_strategies(std::int64_t layers, Precision pr
     of.add({.activations = activations, .activation_blocks = but_last}, {0, 1});
   }
   of.add({.parameters = Tier::kHost, .optimizer = Tier::kHost, .gradients = Tier::kHost}, none_or_some);
+  of.add({.parameters = Tier::kHost, .optimizer = Tier::kHost, .gradients = Tier::kHost, .activations = Tier::kHost, .activation_blocks = layers}, {1});
   of.add({.optimizer = Tier::kSsd, .gradients = Tier::kHost, .staging_slots = 3}, none_or_some);
   of.add({.optimizer = Tier::kSsd, .gradients = Tier::kHost, .update_in_backward = true, .staging_slots = 3}, none_or_some);
   for (const Tier parameters : {Tier::kHost, Tier::kSsd}) {
@@ -81,6 +105,7 @@ std::vector<Strategy> all_candidate_strategies(std::int64_t layers, Precision pr
   for (const Tier parameters : {Tier::kHost, Tier::kSsd}) {
     if (frozen) of.add({.parameters = parameters}, none_or_some);
   }
+  if (!frozen) add_device_updates(of, layers);
   return of.all;
 }
 

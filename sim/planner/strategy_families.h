@@ -9,8 +9,8 @@
 
 namespace plimsoll {
 
-/// The name of the family that a strategy belongs to, by its fields. It is a base, then "-overlapped" when updates run
-/// during backward, then "-ssd" when anything lies on the SSD. The base is "stream" (weights come to the device block by
+/// The name of the family that a strategy belongs to, by its fields. It is a base, then "-device-update" when the device updates blocks
+/// whose states wait elsewhere, then "-overlapped" when updates run during backward, then "-ssd" when anything lies on the SSD. The base is "stream" (weights come to the device block by
 /// block), else "offload-optimizer" (the CPU updates), else "offload-activations", "recompute", or "resident".
 std::string family_of(const Strategy& strategy);
 

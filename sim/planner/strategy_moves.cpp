@@ -47,7 +47,10 @@ class Moves {
   void share(std::int64_t Strategy::*field, std::int64_t low, std::int64_t room = 0) {
     const std::int64_t now = from_.*field;
     const auto go = [&](std::int64_t by) {
-      change([&](Strategy& to) { to.*field = std::clamp(now + by, low, limits_.layers); });
+      change([&](Strategy& to) {
+        to.*field = std::clamp(now + by, low, limits_.layers);
+        to.device_update_blocks = std::min(to.device_update_blocks, limits_.layers - to.device_state_blocks);
+      });
     };
     go(room);
     go(room / 2);
@@ -68,8 +71,8 @@ class Moves {
     if (device_updates && s.parameters != Tier::kDevice && !limits_.frozen) return false;
     if (device_updates && s.gradients != Tier::kDevice) return false;
     if (s.host_state_blocks > 0 && s.optimizer != Tier::kSsd) return false;
-    if (s.device_state_blocks + s.host_state_blocks > limits_.layers) return false;
-    if (s.device_state_blocks > 0 && limits_.delayed) return false;
+    if (s.device_state_blocks + std::max(s.host_state_blocks, s.device_update_blocks) > limits_.layers) return false;
+    if ((s.device_state_blocks > 0 || s.device_update_blocks > 0) && limits_.delayed) return false;
     if (s.update_in_backward && limits_.delayed) return false;
     if (s.host_activation_blocks > (s.activations == Tier::kSsd ? s.activation_blocks : 0)) return false;
     return s.loop_order == LoopOrder::kDepthFirst || limits_.micro_batches > 1;
@@ -88,7 +91,7 @@ void move_tiers(Moves& moves, const MoveLimits& limits) {
     moves.change([&](Strategy& to) {
       to.optimizer = tier;
       to.host_state_blocks = 0;
-      if (tier == Tier::kDevice) to.device_state_blocks = 0;
+      if (tier == Tier::kDevice) to.device_state_blocks = to.device_update_blocks = 0;
       if (tier == Tier::kDevice) to.gradients = Tier::kDevice;
     });
     moves.change([&](Strategy& to) { to.gradients = tier; });
@@ -132,6 +135,8 @@ std::vector<Strategy> moves_from(const Strategy& from, const MoveLimits& limits)
   if (from.activations == Tier::kSsd) moves.share(&Strategy::host_activation_blocks, 0);
   if (from.optimizer == Tier::kSsd) moves.share(&Strategy::host_state_blocks, 0, limits.host_state_room);
   if (from.optimizer != Tier::kDevice) moves.share(&Strategy::device_state_blocks, 0, limits.device_state_room);
+  const bool visits = limits.visits || from.device_update_blocks > 0;
+  if (from.optimizer != Tier::kDevice && visits) moves.share(&Strategy::device_update_blocks, 0);
   if (from.parameters != Tier::kDevice) moves.share(&Strategy::device_parameter_blocks, 0, limits.device_parameter_room);
   return std::move(moves.found);
 }

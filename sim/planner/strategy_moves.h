@@ -15,6 +15,7 @@ struct MoveLimits {
   bool has_ssd = false;
   bool frozen = false;  ///< the model: weights that the device does not update may be streamed to it
   bool delayed = false;  ///< the recipe delays updates
+  bool visits = true;    ///< states may come to the device for their update where none did
   /// How many more blocks' states or weights a memory has room for under the strategy that is changed (below 0: too many).
   std::int64_t device_state_room = 0;
   std::int64_t device_parameter_room = 0;

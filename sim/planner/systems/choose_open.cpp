@@ -16,7 +16,7 @@ constexpr std::int64_t kMostOutputs = 24;
 std::int64_t most_of(std::int64_t Strategy::*field, const Strategy& strategy, std::int64_t layers) {
   if (field == &Strategy::kept_outputs) return kMostOutputs;
   if (field == &Strategy::host_activation_blocks) return strategy.activation_blocks;
-  if (field == &Strategy::device_state_blocks) return layers - strategy.host_state_blocks;
+  if (field == &Strategy::device_state_blocks) return layers - std::max(strategy.host_state_blocks, strategy.device_update_blocks);
   if (field == &Strategy::host_state_blocks) return layers - strategy.device_state_blocks;
   return layers;
 }

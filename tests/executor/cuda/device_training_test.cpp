@@ -49,7 +49,15 @@ std::vector<Strategy> strategies() {
            .parameters = Tier::kHost,
            .optimizer = Tier::kHost,
            .gradients = Tier::kHost},
-          {.name = "on the drive", .optimizer = Tier::kSsd, .gradients = Tier::kHost, .staging_slots = 2}};
+          {.name = "on the drive", .optimizer = Tier::kSsd, .gradients = Tier::kHost, .staging_slots = 2},
+          {.name = "states come to the device", .optimizer = Tier::kHost, .device_update_blocks = 2},
+          {.name = "streamed, states come",
+           .recompute_every = 1,
+           .parameters = Tier::kHost,
+           .optimizer = Tier::kHost,
+           .gradients = Tier::kHost,
+           .device_update_blocks = 1},
+          {.name = "from the drive", .optimizer = Tier::kSsd, .gradients = Tier::kHost, .device_update_blocks = 2, .staging_slots = 2}};
 }
 
 }  // namespace
@@ -106,6 +114,10 @@ TEST_CASE("updates in the backward pass, redone where the norm clips, give the d
   early.optimizer = Tier::kHost;
   early.gradients = Tier::kHost;
   CHECK(device_losses(plan_of(early, tiny_spec(), recipe), 3, 4) == expected);
+  early.device_update_blocks = 2;
+  CHECK(device_losses(plan_of(early, tiny_spec(), recipe), 4, 4) == expected);
+  early.parameters = Tier::kHost;
+  CHECK(device_losses(plan_of(early, tiny_spec(), recipe), 5, 4) == expected);
 }
 
 TEST_CASE("bf16 runs on the device, masters on it or on the host, with the same bits") {
@@ -146,7 +158,12 @@ TEST_CASE("fp16 on the device skips the steps that the CPU skips, under the same
   REQUIRE(expected);
   Strategy early{.name = "early", .optimizer = Tier::kHost, .gradients = Tier::kHost, .update_in_backward = true};
   std::vector<double> first_losses;
-  for (const Strategy& strategy : {Strategy{}, Strategy{.optimizer = Tier::kHost, .gradients = Tier::kHost}, early}) {
+  Strategy visiting = early;
+  visiting.device_update_blocks = 2;
+  const Strategy later{.optimizer = Tier::kHost, .device_update_blocks = 1};
+  const Strategy from_drive{.optimizer = Tier::kSsd, .gradients = Tier::kHost, .device_update_blocks = 2};
+  for (const Strategy& strategy :
+       {Strategy{}, Strategy{.optimizer = Tier::kHost, .gradients = Tier::kHost}, early, visiting, later, from_drive}) {
     CAPTURE(describe(strategy));
     const auto executor = device_executor_of(plan_of(strategy, tiny_spec(), recipe), std::make_shared<EmulatedDevice>(64 * kMiB));
     const auto found = executor->run_steps({.first_step = 0, .steps = 14}, kText);

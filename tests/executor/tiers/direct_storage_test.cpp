@@ -35,6 +35,10 @@ std::vector<Strategy> on_the_drive() {
                      .loop_order = order, .staging_slots = slots});
       all.push_back({.name = "early updates", .parameters = Tier::kSsd, .optimizer = Tier::kSsd, .gradients = Tier::kSsd,
                      .loop_order = order, .update_in_backward = true, .staging_slots = slots});
+      all.push_back({.name = "states", .optimizer = Tier::kSsd, .gradients = Tier::kHost, .loop_order = order,
+                     .device_update_blocks = 2, .staging_slots = slots});
+      all.push_back({.name = "states, early", .parameters = Tier::kSsd, .optimizer = Tier::kSsd, .gradients = Tier::kSsd,
+                     .loop_order = order, .update_in_backward = true, .device_update_blocks = 1, .staging_slots = slots});
     }
   }
   return all;
@@ -90,7 +94,7 @@ TEST_CASE("direct storage gives the bits of every precision, of tied heads and f
     Recipe recipe = tiny_recipe();
     recipe.precision = precision;
     recipe.accumulate = 1;
-    for (const Strategy& strategy : {all[0], all[3], all[4]}) check(recipe, tiny_spec(Family::kLlama), strategy);
+    for (const Strategy& strategy : {all[0], all[3], all[4], all[5], all[6]}) check(recipe, tiny_spec(Family::kLlama), strategy);
   }
   Recipe single = tiny_recipe();
   single.accumulate = 1;

@@ -51,7 +51,7 @@ TEST_CASE("a step of twenty micro-batches is read off steps of two and three: mo
   const SearchProblem problem = prepared({spec, recipe, platform, costs, false, {}}, nullptr);
   REQUIRE(problem.fewer);
   int all = 0, near = 0;
-  for (const Strategy& strategy : drawn_strategies(spec, recipe, 30)) {
+  for (const Strategy& strategy : drawn_strategies(spec, recipe, 100)) {
     const auto read = try_strategy(problem, strategy);
     const auto whole = try_strategy(whole_step(problem), strategy);
     if (!read || !whole || !whole->step || !read->step) continue;

@@ -186,9 +186,12 @@ TEST_CASE("the search finds plans that no starting point is: one that fits where
   };
   // Streamed weights with two slots need a second block's weights on the device. With one slot they do not, and every transfer
   // is waited for; with one block's input, 8192 bytes, waiting in host memory the second slot has room.
-  CHECK_FALSE(found(400 * kKiB, 1, false).plan);
-  const SearchResult tight = found(400 * kKiB, 1, true);
+  // The starting point that fits has all 16 blocks' inputs wait there.
+  const SearchResult start = found(400 * kKiB, 1, false), tight = found(400 * kKiB, 1, true);
+  REQUIRE(start.plan);
+  CHECK(start.plan->strategy.activation_blocks == 16);
   REQUIRE(tight.plan);
+  CHECK(tight.prediction->step < start.prediction->step);
   CHECK(tight.plan->strategy.staging_slots == 2);
   CHECK(tight.plan->strategy.activations == Tier::kHost);
   CHECK(tight.plan->strategy.activation_blocks == 1);
@@ -197,6 +200,8 @@ TEST_CASE("the search finds plans that no starting point is: one that fits where
   });
   REQUIRE(one_slot != tight.candidates.end());
   CHECK(tight.prediction->step < *one_slot->step);
+  CHECK_FALSE(found(300 * kKiB, 1, false).plan);
+  CHECK(found(300 * kKiB, 1, true).plan);
   // Sums of gradients on the CPU take as long as backward, so a third slot lets it run ahead.
   CHECK(found(1000 * kKiB, 4, true).prediction->step < found(1000 * kKiB, 4, false).prediction->step);
 }
