@@ -56,7 +56,7 @@ void DeviceRun::take_events() {
     for (std::uint32_t id = 0; id < step.size(); ++id) {
       if (!is_on_device(id)) continue;
       const Instruction& instruction = context_.program.body.list.instructions[id];
-      const bool asks_flag = instruction.kind == InstructionKind::kCopy && instruction.guard != kNoGuard;
+      const bool asks_flag = instruction.guard != kNoGuard && host_reads_flag(instruction);
       if (traces) step[id].started = queues_.events.take();
       if (traces || asks_flag || events_.records[id] != 0) step[id].ended = queues_.events.take();
     }
@@ -191,17 +191,12 @@ void DeviceRun::give(std::uint32_t id, std::int64_t step) {
   const StreamId stream = queues_.streams[instruction.queue.index];
   const bool guarded = instruction.guard != kNoGuard;
   if (instruction.exchange.valid()) return give_exchange(id, step);
+  if (guarded && host_reads_flag(instruction) && !asked_flag(id, step, stream)) return;
   if (instruction.kind == InstructionKind::kLaunch) {
-    launch_on_device(queues_, context_, id, step, targets_of(context_, instruction, step), flag_of(context_.program, id, step));
-    if (guarded && is_traced(step)) fetch_flag(id, step, stream);
+    const std::byte* flag = host_reads_flag(instruction) ? nullptr : flag_of(context_.program, id, step);
+    launch_on_device(queues_, context_, id, step, targets_of(context_, instruction, step), flag);
+    if (flag != nullptr && is_traced(step)) fetch_flag(id, step, stream);
   } else if (instruction.kind == InstructionKind::kCopy) {
-    if (guarded) {  // no copy engine reads flags: the host decides
-      fetch_flag(id, step, stream);
-      const DeviceEventId fetched = mark(id, step).ended;
-      queues_.device.record(stream, fetched);
-      queues_.device.synchronize(fetched);
-      if (flag_word(id, step) == 0) return;
-    }
     const std::vector<OperandView> operands = operands_of(context_.program, instruction, step);
     queues_.device.copy(stream, operands[1].data, operands[0].data, operands[0].bytes);
   }
@@ -219,6 +214,19 @@ void DeviceRun::give_exchange(std::uint32_t id, std::int64_t step) {
 
 void DeviceRun::fetch_flag(std::uint32_t id, std::int64_t step, StreamId stream) {
   queues_.device.copy(stream, reinterpret_cast<std::byte*>(&flag_word(id, step)), flag_of(context_.program, id, step), Bytes(kFlagBytes));
+}
+
+bool DeviceRun::host_reads_flag(const Instruction& instruction) const {
+  return instruction.kind == InstructionKind::kCopy ||
+         (instruction.kind == InstructionKind::kLaunch && context_.plan.at(instruction.kernel).kind == OpKind::kMuon);
+}
+
+bool DeviceRun::asked_flag(std::uint32_t id, std::int64_t step, StreamId stream) {
+  fetch_flag(id, step, stream);
+  const DeviceEventId fetched = mark(id, step).ended;
+  queues_.device.record(stream, fetched);
+  queues_.device.synchronize(fetched);
+  return flag_word(id, step) != 0;
 }
 
 Outcome DeviceRun::on_host(std::uint32_t id, std::int64_t step) {

@@ -74,6 +74,9 @@ class DeviceRun {
   void give_exchange(std::uint32_t id, std::int64_t step);
   /// Brings the instruction's flag to the host, in the stream's order.
   void fetch_flag(std::uint32_t id, std::int64_t step, StreamId stream);
+  /// Whether the host decides under a guard: no copy engine reads flags, and a library's products neither.
+  [[nodiscard]] bool host_reads_flag(const Instruction& instruction) const;
+  [[nodiscard]] bool asked_flag(std::uint32_t id, std::int64_t step, StreamId stream);
   void run_host_launch(std::uint32_t id, std::int64_t step);
   /// Has the steps up to `place` read, whose marks are about to be used again.
   void make_room(std::int64_t place);

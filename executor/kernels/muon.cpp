@@ -1,5 +1,6 @@
 #include "core/graph/update_work.h"
 #include "executor/kernels/matrix_product.h"
+#include "executor/kernels/newton_schulz.h"
 #include "executor/kernels/update_operands.h"
 
 // Muon: each matrix's velocity, joined with its gradient, is brought near to the nearest orthogonal matrix by quintic
@@ -7,10 +8,6 @@
 // elements are plain loops: the products take the time.
 namespace plimsoll::kernels {
 namespace {
-
-// A step makes of X the polynomial aX + b(XXᵀ)X + c(XXᵀ)²X.
-constexpr double kFirst = 3.4445, kThird = -4.7750, kFifth = 2.0315;
-constexpr double kLeastNorm = 1e-7;  // a matrix of less is divided by this
 
 float wide(Bf16 value) {
   float result = 0;
@@ -70,7 +67,7 @@ void normalize(const HiddenMatrix& x, WorkerPool& pool) {
   const double squares = sum_ranges<1>(x.elements(), kSumElements, pool, [&](Range r, Sums<1>& sums) {
     sums[0] = squares_of(x.now, r.begin, r.end);
   })[0];
-  const float norm = std::max(rounded(std::sqrt(squares)), rounded(kLeastNorm));
+  const float norm = std::max(rounded(std::sqrt(squares)), rounded(kLeastMatrixNorm));
   pool.run(range_count(x.elements(), kSumElements), [&](std::int64_t task, std::int64_t) {
     const Range r = range_at(task, x.elements(), kSumElements);
     for_pieces<Bf16>(r.begin, r.end, [&](std::int64_t at, std::int64_t n) {
@@ -92,13 +89,13 @@ void step(HiddenMatrix& x, const LaunchContext& context) {
             .c_stride = m, .factor = x.scale * x.scale});
   std::copy_n(gram, m * m, x.polynomial);
   multiply({.rows = m, .columns = m, .depth = m, .a = {gram, m}, .b = {gram, m}, .c = x.polynomial, .c_stride = m, .adds = true,
-            .factor = kFifth / kThird});
+            .factor = kFifthCoefficient / kThirdCoefficient});
   std::copy_n(x.now, x.elements(), x.next);
   const MatrixView<Bf16> whole{x.now, n}, square{x.polynomial, m};
   multiply({.rows = x.rows, .columns = n, .depth = m, .a = x.tall() ? whole : square, .b = x.tall() ? square : whole, .c = x.next,
-            .c_stride = n, .adds = true, .factor = kThird / kFirst});
+            .c_stride = n, .adds = true, .factor = kThirdCoefficient / kFirstCoefficient});
   std::swap(x.now, x.next);
-  x.scale *= kFirst;
+  x.scale *= kFirstCoefficient;
 }
 
 template <typename S, typename W>

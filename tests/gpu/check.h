@@ -60,6 +60,7 @@ std::vector<Check> all_checks();
 
 std::vector<Check> value_checks();
 std::vector<Check> training_checks();
+std::vector<Check> update_checks();
 std::vector<Check> link_checks();
 std::vector<Check> memory_checks();
 std::vector<Check> drive_checks();

@@ -5,7 +5,7 @@ namespace plimsoll::gpu {
 
 std::vector<Check> all_checks() {
   std::vector<Check> checks;
-  for (const auto& some : {value_checks(), training_checks(), link_checks(), memory_checks(), drive_checks(), attention_checks(), logit_checks(),
+  for (const auto& some : {value_checks(), training_checks(), update_checks(), link_checks(), memory_checks(), drive_checks(), attention_checks(), logit_checks(),
                            speed_checks(), layer_checks(), prediction_checks()}) {
     checks.insert(checks.end(), some.begin(), some.end());
   }

@@ -10,6 +10,7 @@
 // How kernels of plans become programs of blocks. A Launcher has
 //   run<Program>(args)        the program, all its blocks
 //   multiply(ProductArgs<S>)  a matrix product, its bias included
+//   multiply_anyway(…)        the same, whatever guards the launch
 //   clear(place, bytes)       zeros
 //   multiplies_matrices<S>()  whether programs that ask a Block for matrix units run
 // each in the order of the calls. The CUDA device's puts them on a stream; tests' runs them at once.

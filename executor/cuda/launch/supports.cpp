@@ -45,7 +45,8 @@ bool has_program(OpKind kind) {
     case OpKind::kMomentum:
     case OpKind::kAdam:
     case OpKind::kLion:
-    case OpKind::kAdamW: return true;
+    case OpKind::kAdamW:
+    case OpKind::kMuon: return true;
     default: return false;
   }
 }
@@ -92,6 +93,7 @@ Bytes scratch_of(const Kernel& kernel) {
     const OpShape& s = kernel.shape;
     return Bytes(parts_of(s.rows, rows_of_tile(s.rows, s.outputs)) * s.outputs * std::int64_t{sizeof(float)});
   }
+  if (kernel.kind == OpKind::kMuon) return Bytes((kMostSquareBlocks + 1) * kDouble);
   if (kernel.kind == OpKind::kSquaredNorm) return Bytes(kMostSquareBlocks * kDouble);
   if (is_update(kernel.kind)) return Bytes(sizeof(UpdateCorrections));
   return Bytes(0);

@@ -4,7 +4,7 @@
 
 namespace plimsoll::cuda {
 
-UpdatePlaces update_places(std::span<const OperandView> operands, std::size_t states) {
+UpdatePlaces update_places(std::span<const OperandView> operands, std::size_t states, bool has_workspace) {
   const bool in_place = operands[0].access == Access::kReadWrite;
   std::size_t next = states + 2;
   UpdatePlaces at{.gradient = operands[states + 1].data, .weights = operands[0].data};
@@ -16,7 +16,8 @@ UpdatePlaces update_places(std::span<const OperandView> operands, std::size_t st
     at.states[i] = operands[1 + i].data;
     at.new_states[i] = operands[first_new + 1 + i].data;
   }
-  if (next < operands.size()) at.published = operands[next].data;
+  if (has_workspace) at.workspace = operands.back().data;
+  if (next + (has_workspace ? 1 : 0) < operands.size()) at.published = operands[next].data;
   return at;
 }
 

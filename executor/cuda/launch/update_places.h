@@ -18,10 +18,11 @@ struct UpdatePlaces {
   std::byte* new_states[2] = {};
   std::byte* published = nullptr;     ///< or null
   const std::byte* factor = nullptr;  ///< of the gradient, or null
+  std::byte* workspace = nullptr;     ///< or null
 };
 
 /// Of a rule with so many states.
-UpdatePlaces update_places(std::span<const OperandView> operands, std::size_t states);
+UpdatePlaces update_places(std::span<const OperandView> operands, std::size_t states, bool has_workspace = false);
 
 /// The numbers of the step that `context` names; the factor is 1.
 UpdateStep<float> update_numbers(const LaunchContext& context);
