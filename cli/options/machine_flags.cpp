@@ -126,7 +126,7 @@ void add_machine_flags(CLI::App& command, MachineFlags& flags) {
   const std::string group = "Machine";
   add_gpu_options(command, flags,
                   "GPU by name (plimsoll machines lists them), or as many as \"4x RTX 3090\"; default: this computer",
-                  "GPUs of this kind; other stacks share the batch over them", group);
+                  "GPUs of this kind; of another stack those that --tp, --pp and --cp leave share the batch", group);
   command.add_option("--machine", flags.machine_file, "a machine described in a JSON file")->group(group);
   command.add_option("--ram", flags.ram, "host memory, e.g. 16GiB")->group(group);
   command.add_option("--ssd", flags.ssd, "SSD capacity[:read,write GB/s][xN][@GB/s shared], e.g. 2TB:3.5,1.7; on this computer, "
