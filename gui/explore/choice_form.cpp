@@ -11,16 +11,15 @@
 
 #include <string_view>
 
-#include "core/model/optimizer.h"
 #include "formats/machines/gpu_catalogue.h"
 #include "formats/models/model_zoo.h"
+#include "gui/explore/offered_values.h"
 #include "gui/explore/strategy_fields.h"
 #include "gui/explore/words.h"
 #include "gui/fields/form_card.h"
 #include "gui/fields/name_field.h"
 #include "gui/fields/step_field.h"
 #include "gui/language/say.h"
-#include "sim/planner/systems/offload_system.h"
 
 namespace plimsoll::gui {
 namespace {
@@ -53,7 +52,12 @@ QString short_count(double count) {
   return QString::number(count, 'g', 9);
 }
 
-constexpr const char* kByHand = "by hand";
+/// Fills a list anew and picks one of its values.
+void fill(QComboBox* list, const QStringList& values, const QString& chosen) {
+  list->clear();
+  for (const QString& value : values) list->addItem(value, value);
+  list->setCurrentIndex(std::max(0, list->findData(chosen)));
+}
 
 }  // namespace
 
@@ -77,10 +81,11 @@ ChoiceForm::ChoiceForm(QWidget* parent)
   setFocusProxy(model_);
 }
 
-/// Another model or number of GPUs has other layouts.
+/// Another model or number of GPUs has other layouts, another program takes other values.
 void ChoiceForm::tell(const char* what) {
   const std::string_view field(what);
   if (field == "gpus" || field == "model") choices_.layout.clear();
+  if (field == "stack") choices_ = with_taken_values(choices_);
   if (!signalsBlocked()) Q_EMIT changed(choices_, QString::fromLatin1(what));
 }
 
@@ -147,10 +152,7 @@ void ChoiceForm::make_training_card() {
   batch_ = new StepField(doubling(1, 4096));
   accumulate_ = new StepField(doubling(1, 1024));
   sequence_ = new StepField({0, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536, 131072});
-  precision_ = list_of({"", "fp32", "tf32", "fp16-mixed", "bf16-mixed", "bf16"});
-  optimizer_ = new QComboBox;
-  for (const QString& name : QString::fromStdString(optimizer_names()).split(QStringLiteral(", ")))
-    optimizer_->addItem(name, name);
+  precision_ = new QComboBox, optimizer_ = new QComboBox;
   lora_ = new StepField(doubling(0, 512));
   base_bits_ = list_of({"", "16", "8", "4"});
   tokens_ = new QLineEdit;
@@ -186,7 +188,7 @@ void ChoiceForm::make_program_card() {
   modules_ = list_of({"", "huggingface", "nanogpt", "mosaic", "litgpt", "torchtune", "megatron", "torchvision", "timm"});
   preferences_ = list_of({"", "dpo", "kto", "grpo"});
   recompute_ = list_of({"", "none", "selective", "full"});
-  zero_ = list_of({"", "0", "1", "2", "3"});
+  zero_ = new QComboBox;
   offload_ = list_of({"", "optimizer:cpu", "params:cpu", "params:cpu,optimizer:cpu", "optimizer:ssd", "params:ssd,optimizer:ssd",
                       "activations:cpu"});
   tensor_ranks_ = new StepField(doubling(0, 64));
@@ -237,6 +239,14 @@ void ChoiceForm::connect_program_card() {
   });
 }
 
+void ChoiceForm::offer_values(const Choices& choices) {
+  fill(precision_, offered_precisions(choices), choices.precision);
+  fill(optimizer_, offered_optimizers(choices), choices.optimizer);
+  fill(zero_, offered_zero_stages(choices), choices.zero);
+  fill(strategy_, offered_strategies(choices), choices.exact ? QString::fromLatin1(kByHand) : choices.strategy);
+  fill_lists();
+}
+
 void ChoiceForm::show_program(const Choices& choices) {
   const bool other = choices.stack != QLatin1String("plimsoll"), layouts = !other && asks_program(choices);
   const bool megatron = choices.stack == QLatin1String("megatron"), open = layouts && choices.layout.isEmpty();
@@ -257,10 +267,9 @@ void ChoiceForm::show_program(const Choices& choices) {
   desktop_->setVisible(!layouts);
   training_card_->set_row_visible(batch_, choices.layout.isEmpty());
   training_card_->set_row_visible(accumulate_, !layouts);
-  training_card_->set_row_visible(lora_, !layouts);
+  training_card_->set_row_visible(lora_, !layouts && offers_adapters(choices));
   training_card_->set_row_visible(base_bits_, !layouts && choices.lora_rank > 0);
-  strategy_card_->setVisible(!layouts && (!other || choices.stack == QLatin1String("deepspeed") ||
-                                          choices.stack == QLatin1String("colossalai")));
+  strategy_card_->setVisible(!layouts && offered_strategies(choices).size() > 1);
   while (layout_->count() > 1) layout_->removeItem(1);
   if (layout_->count() == 0) layout_->addItem(QString());
   layout_->setItemText(0, say("the fastest that fits"));
@@ -271,13 +280,7 @@ void ChoiceForm::show_program(const Choices& choices) {
 }
 
 void ChoiceForm::make_strategy_card() {
-  strategy_ = list_of({"auto"});
-  for (const std::string& name : strategy_names()) {
-    const QString text = QString::fromStdString(name);
-    const OffloadSystem* system = find_system(name);
-    if (system == nullptr || system->refusal.empty()) strategy_->addItem(text, text);
-  }
-  strategy_->addItem(QString(), QString::fromLatin1(kByHand));
+  strategy_ = new QComboBox;
   strategy_->setObjectName("strategy");
   by_hand_ = new StrategyFields;
   strategy_card_->add_wide(strategy_);
@@ -311,8 +314,6 @@ void ChoiceForm::show_choices(const Choices& choices) {
   batch_->show_value(static_cast<double>(choices.batch));
   accumulate_->show_value(static_cast<double>(choices.accumulate));
   sequence_->show_value(static_cast<double>(choices.sequence));
-  pick(precision_, choices.precision);
-  pick(optimizer_, choices.optimizer);
   lora_->show_value(static_cast<double>(choices.lora_rank));
   pick(base_bits_, choices.base_bits == 0 ? QString() : QString::number(choices.base_bits));
   tokens_->setText(choices.tokens > 0 ? short_count(choices.tokens) : QString());
@@ -321,15 +322,14 @@ void ChoiceForm::show_choices(const Choices& choices) {
   pick(preferences_, choices.preferences);
   compile_->setChecked(choices.compile);
   pick(recompute_, choices.recompute);
-  pick(zero_, choices.zero);
   if (offload_->findData(choices.offload) < 0) offload_->addItem(choices.offload, choices.offload);
   pick(offload_, choices.offload);
   tensor_ranks_->show_value(static_cast<double>(choices.tensor_ranks));
   stages_->show_value(static_cast<double>(choices.stages));
   global_batch_->show_value(static_cast<double>(choices.global_batch));
   network_->setText(choices.network);
+  offer_values(choices);
   show_program(choices);
-  pick(strategy_, choices.exact ? QString::fromLatin1(kByHand) : choices.strategy);
   by_hand_->setVisible(choices.exact.has_value() && choices.stack == QLatin1String("plimsoll"));
   if (choices.exact) by_hand_->show_strategy(*choices.exact);
   choices_ = choices;  // fields that were shown another value have written theirs
@@ -354,7 +354,7 @@ void ChoiceForm::fill_lists() {
   recompute_->setItemText(2, say("selective"));
   recompute_->setItemText(3, say("every block"));
   offload_->setItemText(0, say("none"));
-  strategy_->setItemText(strategy_->count() - 1, say("by hand"));
+  if (const int by_hand = strategy_->findData(QString::fromLatin1(kByHand)); by_hand >= 0) strategy_->setItemText(by_hand, say("by hand"));
 }
 
 void ChoiceForm::retranslate() {

@@ -41,6 +41,8 @@ class ChoiceForm final : public QWidget {
   void make_program_card();
   void connect_program_card();
   void make_strategy_card();
+  /// Lists have what the program that trains takes.
+  void offer_values(const Choices& choices);
   void show_program(const Choices& choices);
   void fill_lists();
   template <typename Field, typename Member>
