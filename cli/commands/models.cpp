@@ -17,10 +17,12 @@ namespace plimsoll {
 namespace {
 
 void print_rows(const std::vector<ZooModel>& models) {
-  fmt::print("{:<24}{:>16}{:>8}{:>8}{:>8}{:>8}\n", "model", "parameters", "layers", "hidden", "heads", "kv");
+  std::size_t longest = 0;
+  for (const ZooModel& model : models) longest = std::max(longest, model.name.size());
+  fmt::print("{:<{}}{:>16}{:>8}{:>8}{:>8}{:>8}\n", "model", longest, "parameters", "layers", "hidden", "heads", "kv");
   for (const ZooModel& model : models) {
     const ModelSpec& spec = model.spec;
-    fmt::print("{:<24}{:>16}{:>8}{:>8}{:>8}{:>8}\n", model.name, model.parameters, spec.layers, spec.hidden, spec.heads, spec.kv_heads);
+    fmt::print("{:<{}}{:>16}{:>8}{:>8}{:>8}{:>8}\n", model.name, longest, model.parameters, spec.layers, spec.hidden, spec.heads, spec.kv_heads);
   }
 }
 

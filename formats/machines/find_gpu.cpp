@@ -163,10 +163,17 @@ const GpuEntry* told_by_remark(const std::vector<GpuEntry>& entries, std::string
   return only;
 }
 
+/// The first few, and how many more there are.
+std::string few_of(const Words& boards) {
+  constexpr std::size_t kFew = 12;
+  if (boards.size() <= kFew) return fmt::format("{}", fmt::join(boards, ", "));
+  return fmt::format("{} and {} more", fmt::join(boards.begin(), boards.begin() + kFew, ", "), boards.size() - kFew);
+}
+
 Error ambiguous(std::string_view name, const Words& builds, const Words& models) {
-  std::string what = fmt::format("'{}' does not say which board is meant: {}", name, fmt::join(builds.empty() ? models : builds, ", "));
+  std::string what = fmt::format("'{}' does not say which board is meant: {}", name, few_of(builds.empty() ? models : builds));
   if (!builds.empty() && !models.empty()) {
-    what += fmt::format("; {} {}", fmt::join(models, ", "), models.size() == 1 ? "is another model" : "are other models");
+    what += fmt::format("; {} {}", few_of(models), models.size() == 1 ? "is another model" : "are other models");
   }
   return {.kind = ErrorKind::kUnknownName,
           .what = std::move(what),
