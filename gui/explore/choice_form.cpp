@@ -127,6 +127,7 @@ void ChoiceForm::make_machine_card() {
   ssd_ = new StepField({0, 50, 100, 200, 500, 1000, 2000, 4000, 8000, 16000, 32000});
   pcie_ = list_of({"", "3x4", "3x8", "3x16", "4x4", "4x8", "4x16", "5x8", "5x16"});
   device_memory_ = new StepField(doubling(0, 256));
+  os_ = list_of({"", "wsl2", "windows"});
   desktop_ = new QCheckBox;
   machine_card_->add(to_say("GPU"), gpu_);
   machine_card_->add(to_say("How many"), gpus_);
@@ -134,6 +135,7 @@ void ChoiceForm::make_machine_card() {
   machine_card_->add(to_say("SSD"), ssd_);
   machine_card_->add(to_say("PCIe"), pcie_);
   machine_card_->add(to_say("Cap"), device_memory_);
+  machine_card_->add(to_say("System"), os_);
   machine_card_->add_wide(desktop_);
   connect(gpu_, &NameField::changed, this, [this](const QString& name) {
     choices_.gpu = name == gpu_->itemText(0) ? QStringLiteral("this") : name;
@@ -144,6 +146,7 @@ void ChoiceForm::make_machine_card() {
   bind_number(ssd_, &Choices::ssd_gb, "ssd");
   bind_number(device_memory_, &Choices::device_memory_gib, "device_memory");
   bind_list(pcie_, &Choices::pcie, "pcie");
+  bind_list(os_, &Choices::os, "os");
   desktop_->setObjectName("desktop");
   connect(desktop_, &QCheckBox::toggled, this, [this](bool on) { choices_.desktop = on, tell("desktop"); });
 }
@@ -185,7 +188,7 @@ void ChoiceForm::make_training_card() {
 /// Who trains, and how several GPUs share the work; of rows only those that the program has are shown.
 void ChoiceForm::make_program_card() {
   stack_ = list_of({"plimsoll", "pytorch", "deepspeed", "colossalai", "megatron", "llm.c"});
-  modules_ = list_of({"", "huggingface", "nanogpt", "mosaic", "litgpt", "torchtune", "megatron", "torchvision", "timm"});
+  modules_ = list_of({"", "huggingface", "nanogpt", "mosaic", "litgpt", "torchtune", "megatron", "torchvision", "timm", "unsloth"});
   preferences_ = list_of({"", "dpo", "kto", "grpo"});
   recompute_ = list_of({"", "none", "selective", "full"});
   zero_ = new QComboBox;
@@ -264,6 +267,7 @@ void ChoiceForm::show_program(const Choices& choices) {
   program_card_->set_row_visible(network_, layouts);
   for (QWidget* around : std::initializer_list<QWidget*>{ram_, ssd_, pcie_, device_memory_})
     machine_card_->set_row_visible(around, !layouts);
+  machine_card_->set_row_visible(os_, !layouts && choices.gpu != QLatin1String("this"));
   desktop_->setVisible(!layouts);
   training_card_->set_row_visible(batch_, choices.layout.isEmpty());
   training_card_->set_row_visible(accumulate_, !layouts);
@@ -310,6 +314,7 @@ void ChoiceForm::show_choices(const Choices& choices) {
   ssd_->show_value(choices.ssd_gb);
   device_memory_->show_value(choices.device_memory_gib);
   pick(pcie_, choices.pcie);
+  pick(os_, choices.os);
   desktop_->setChecked(choices.desktop);
   batch_->show_value(static_cast<double>(choices.batch));
   accumulate_->show_value(static_cast<double>(choices.accumulate));
@@ -333,68 +338,6 @@ void ChoiceForm::show_choices(const Choices& choices) {
   by_hand_->setVisible(choices.exact.has_value() && choices.stack == QLatin1String("plimsoll"));
   if (choices.exact) by_hand_->show_strategy(*choices.exact);
   choices_ = choices;  // fields that were shown another value have written theirs
-}
-
-void ChoiceForm::fill_lists() {
-  gpu_->setItemText(0, say("this computer"));
-  pcie_->setItemText(0, say("the GPU's own"));
-  precision_->setItemText(0, say("best on the GPU"));
-  base_bits_->setItemText(0, say("as it is computed with"));
-  for (int i = 1; i < base_bits_->count(); ++i)
-    base_bits_->setItemText(i, say("%1 bits").arg(base_bits_->itemData(i).toString()));
-  for (int i = 1; i < pcie_->count(); ++i)
-    pcie_->setItemText(i, pcie_->itemData(i).toString().replace('x', QStringLiteral(".0 × ")));
-  strategy_->setItemText(0, say("the fastest that fits"));
-  modules_->setItemText(0, say("what it is usually trained with"));
-  preferences_->setItemText(0, say("texts"));
-  preferences_->setItemText(1, say("pairs of answers (DPO)"));
-  preferences_->setItemText(2, say("rated answers (KTO)"));
-  preferences_->setItemText(3, say("answers of its own (GRPO)"));
-  recompute_->setItemText(1, say("none"));
-  recompute_->setItemText(2, say("selective"));
-  recompute_->setItemText(3, say("every block"));
-  offload_->setItemText(0, say("none"));
-  if (const int by_hand = strategy_->findData(QString::fromLatin1(kByHand)); by_hand >= 0) strategy_->setItemText(by_hand, say("by hand"));
-}
-
-void ChoiceForm::retranslate() {
-  const QSignalBlocker quiet(this);
-  for (FormCard* card : {model_card_, machine_card_, training_card_, program_card_, strategy_card_}) card->retranslate();
-  by_hand_->retranslate();
-  fill_lists();
-  gpus_->set_words({}, {});
-  ram_->set_words(QStringLiteral(" GiB"), {});
-  ssd_->set_words(QStringLiteral(" GB"), say("none"));
-  device_memory_->set_words(QStringLiteral(" GiB"), say("none"));
-  sequence_->set_words({}, say("usual"));
-  lora_->set_words({}, say("off"));
-  tensor_ranks_->set_words({}, say("left open"));
-  stages_->set_words({}, say("left open"));
-  global_batch_->set_words({}, say("one a GPU"));
-  network_->setPlaceholderText(say("between nodes, 25GB/s"));
-  zero_->setToolTip(say("what GPUs share out: 1 optimizer states, 2 and gradients, 3 and parameters"));
-  tensor_ranks_->setToolTip(say("GPUs that share each layer"));
-  stages_->setToolTip(say("stages of a pipeline"));
-  global_batch_->setToolTip(say("sequences of a step over all GPUs"));
-  desktop_->setText(say("The GPU drives a desktop too"));
-  tokens_->setPlaceholderText(say("of the whole training, 300B"));
-  model_->setAccessibleName(say("Model"));
-  model_->setToolTip(say("a name, a shape in words, or drop a config.json, .safetensors or folder"));
-  findChild<QToolButton*>("browse")->setToolTip(say("Choose a model file"));
-  findChild<QToolButton*>("browse")->setAccessibleName(say("Choose a model file"));
-  strategy_->setAccessibleName(say("Strategy"));
-  const std::pair<StepField*, const char*> named[] = {{gpus_, to_say("How many")},
-                                                      {ram_, to_say("RAM")},
-                                                      {ssd_, to_say("SSD")},
-                                                      {device_memory_, to_say("Cap")},
-                                                      {batch_, to_say("Batch")},
-                                                      {accumulate_, to_say("Accumulate")},
-                                                      {sequence_, to_say("Sequence")},
-                                                      {lora_, to_say("LoRA rank")},
-                                                      {tensor_ranks_, to_say("Tensor")},
-                                                      {stages_, to_say("Stages")},
-                                                      {global_batch_, to_say("All batches")}};
-  for (const auto& [field, name] : named) field->set_name(say(name));
 }
 
 }  // namespace plimsoll::gui

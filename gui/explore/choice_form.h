@@ -62,6 +62,7 @@ class ChoiceForm final : public QWidget {
   StepField* ram_;
   StepField* ssd_;
   QComboBox* pcie_;
+  QComboBox* os_;
   StepField* device_memory_;
   QCheckBox* desktop_;
   StepField* batch_;

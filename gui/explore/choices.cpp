@@ -3,6 +3,7 @@
 #include <functional>
 
 #include "core/base/quantity.h"
+#include "core/platform/operating_system.h"
 
 namespace plimsoll::gui {
 namespace {
@@ -24,6 +25,13 @@ Result<void> take_size(const QString& option, const QString& value, double unit,
   return {};
 }
 
+Result<void> take_system(const QString& value, QString& os) {
+  const auto known = parse_operating_system(value.toStdString());
+  if (!known) return fail(known.error());
+  os = *known == OperatingSystem::kLinux ? QString() : value;
+  return {};
+}
+
 template <typename Number>
 Result<void> take_whole(const QString& option, const QString& value, Number& number) {
   bool whole = false;
@@ -40,6 +48,7 @@ Result<void> take(Choices& choices, const QString& option, const QString& value)
   if (option == "precision") return choices.precision = value, Result<void>{};
   if (option == "optimizer") return choices.optimizer = value, Result<void>{};
   if (option == "strategy") return choices.strategy = value, Result<void>{};
+  if (option == "os") return take_system(value, choices.os);
   if (option == "ram") return take_size(option, value, kGib, choices.ram_gib);
   if (option == "ssd") return take_size(option, value, 1e9, choices.ssd_gb);
   if (option == "gpus") return take_whole(option, value, choices.gpus);
@@ -47,6 +56,7 @@ Result<void> take(Choices& choices, const QString& option, const QString& value)
   if (option == "accumulate") return take_whole(option, value, choices.accumulate);
   if (option == "seq") return take_whole(option, value, choices.sequence);
   if (option == "lora") return take_whole(option, value, choices.lora_rank);
+  if (option == "base-bits") return take_whole(option, value, choices.base_bits);
   if (option == "stack") return choices.stack = value, Result<void>{};
   if (option == "modules") return choices.modules = value, Result<void>{};
   if (option == "workload") return choices.preferences = value, Result<void>{};
@@ -121,6 +131,7 @@ void say_machine(const Choices& c, Options& options) {
   if (c.ssd_gb > 0) options.number("--ssd", c.ssd_gb, "GB");
   options.text("--pcie", c.pcie);
   if (c.device_memory_gib > 0) options.number("--device-memory", c.device_memory_gib, "GiB");
+  options.text("--os", c.os);
   options.flag("--desktop", c.desktop);
 }
 

@@ -21,6 +21,7 @@ struct Choices {
   double ssd_gb = 0;          ///< 0: no drive
   QString pcie;               ///< "3x16"; empty: the GPU's own
   double device_memory_gib = 0;  ///< cap on what of the device may be used; 0: all
+  QString os;                 ///< "wsl2", "windows"; empty: Linux
   bool desktop = false;       ///< the GPU drives a desktop too
   std::int64_t batch = 1;
   std::int64_t accumulate = 1;

@@ -41,6 +41,9 @@ MemoryCurve::MemoryCurve(std::string space, std::int64_t packed, std::int64_t us
   build_levels();
   const std::size_t highest = highest_of(0, points_.size());
   peak_ = highest == npos ? 0 : highest;
+  for (const CurvePoint& point : points_) {
+    for (std::size_t part = 0; part < kCurveParts; ++part) parts_[part] = parts_[part] || point.bytes[part] > 0;
+  }
 }
 
 std::size_t MemoryCurve::higher(std::size_t a, std::size_t b) const {

@@ -46,6 +46,8 @@ class MemoryCurve {
   [[nodiscard]] const std::vector<CurvePoint>& points() const { return points_; }
   /// Index of the first point at which most is live; of an empty curve 0.
   [[nodiscard]] std::size_t peak() const { return peak_; }
+  /// Whether anything of that category is ever live.
+  [[nodiscard]] bool has(CurvePart part) const { return parts_[static_cast<std::size_t>(part)]; }
   /// The highest point that holds some time of [begin, end); no points or all later: npos.
   [[nodiscard]] std::size_t highest(double begin, double end) const;
 
@@ -65,6 +67,7 @@ class MemoryCurve {
   std::vector<CurvePoint> points_;
   std::vector<std::vector<std::uint32_t>> levels_;  ///< index of the highest of kFanOut below; whole ones only
   std::size_t peak_ = 0;
+  std::array<bool, kCurveParts> parts_{};
 };
 
 /// The curves of the spaces in which anything lies.

@@ -172,8 +172,9 @@ std::string describe(const ParallelLayout& layout) {
   if (layout.expert_ranks > 1) text += fmt::format(", ep {}", layout.expert_ranks);
   if (layout.zero > 0) text += fmt::format(", ZeRO-{}", layout.zero);
   if (layout.sequence_parallel) text += ", sequence parallel";
-  text += fmt::format(", {} micro-batches of {}, recompute {}", layout.micro_batches(), layout.micro_batch,
-                      to_text(layout.recomputation));
+  const std::string_view again = to_text(layout.recomputation);
+  text += layout.micro_batches() == 1 ? fmt::format(", 1 micro-batch of {}, recompute {}", layout.micro_batch, again)
+                                      : fmt::format(", {} micro-batches of {}, recompute {}", layout.micro_batches(), layout.micro_batch, again);
   if (layout.cuts_products) text += ", collectives beside pieces of products";
   return text + (layout.partitions_checkpoints ? ", checkpoints partitioned" : "");
 }

@@ -85,6 +85,8 @@ TEST_CASE("choices become the options of fit, and those that are as usual are le
   CHECK(asks_program(c));
   CHECK(fit_options(c) == QStringList{"gpt2", "--on", "RTX 3090", "--ram", "16GiB", "--optimizer", "adamw", "--stack",
                                       "deepspeed", "--zero", "2", "--offload", "optimizer:cpu", "--batch", "4"});
+  c.os = "wsl2";
+  CHECK(fit_options(c).join(' ').contains("--ram 16GiB --os wsl2 --optimizer"));
   c.preferences = "dpo";
   CHECK(fit_options(c).join(' ').contains("--stack deepspeed --workload dpo --zero 2"));
   c.preferences = "grpo";

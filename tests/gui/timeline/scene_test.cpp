@@ -233,3 +233,15 @@ TEST_CASE("a stretch of a curve begins with what was live before it") {
   CHECK(curve.highest(20.5, 30) == 2);
   CHECK(curve.highest(5, 25) == 1);
 }
+
+TEST_CASE("a curve knows every category that is ever live, at its peak or not") {
+  CurvePoint peak{.time = 0};
+  peak.bytes[static_cast<std::size_t>(CurvePart::kParameters)] = 8;
+  CurvePoint later{.time = 5};
+  later.bytes[static_cast<std::size_t>(CurvePart::kWorkspace)] = 3;
+  const MemoryCurve curve("gpu0", 8, 16, {peak, later});
+  CHECK(curve.peak() == 0);
+  CHECK(curve.has(CurvePart::kParameters));
+  CHECK(curve.has(CurvePart::kWorkspace));
+  CHECK_FALSE(curve.has(CurvePart::kGradients));
+}
