@@ -43,6 +43,7 @@ constexpr std::array kChoices{
     Choice{"network", "between nodes: 25GB/s a GPU, 8x200Gb/s a node"},
     Choice{"tp", "GPUs that share each layer"},
     Choice{"pp", "stages of a pipeline"},
+    Choice{"ep", "GPUs that share the experts"},
     Choice{"global-batch", "sequences of a step over all GPUs"},
     Choice{"tokens", "length of the training in tokens, 300B"},
 };

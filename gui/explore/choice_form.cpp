@@ -196,6 +196,8 @@ void ChoiceForm::make_program_card() {
                       "activations:cpu"});
   tensor_ranks_ = new StepField(doubling(0, 64));
   stages_ = new StepField(doubling(0, 128));
+  expert_ranks_ = new StepField(doubling(0, 256));
+  sequence_parallel_ = new QCheckBox;
   global_batch_ = new StepField(doubling(0, 16384));
   layout_ = new QComboBox;
   layout_->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
@@ -209,6 +211,7 @@ void ChoiceForm::make_program_card() {
   program_card_->add(to_say("Offload"), offload_);
   program_card_->add(to_say("Tensor"), tensor_ranks_);
   program_card_->add(to_say("Stages"), stages_);
+  program_card_->add(to_say("Experts"), expert_ranks_);
   program_card_->add(to_say("All batches"), global_batch_);
   network_ = new QLineEdit;
   program_card_->add(to_say("Network"), network_);
@@ -218,6 +221,7 @@ void ChoiceForm::make_program_card() {
     choices_.network = network_->text().trimmed();
     tell("network");
   });
+  program_card_->add_wide(sequence_parallel_);
   program_card_->add_wide(compile_);
   connect_program_card();
 }
@@ -231,7 +235,11 @@ void ChoiceForm::connect_program_card() {
   bind_list(offload_, &Choices::offload, "offload");
   bind_number(tensor_ranks_, &Choices::tensor_ranks, "tp");
   bind_number(stages_, &Choices::stages, "pp");
+  bind_number(expert_ranks_, &Choices::expert_ranks, "ep");
   bind_number(global_batch_, &Choices::global_batch, "global_batch");
+  sequence_parallel_->setObjectName("sequence_parallel");
+  connect(sequence_parallel_, &QCheckBox::toggled, this,
+          [this](bool on) { choices_.sequence_parallel = on, tell("sequence_parallel"); });
   compile_->setObjectName("compile");
   connect(compile_, &QCheckBox::toggled, this, [this](bool on) { choices_.compile = on, tell("compile"); });
   layout_->setObjectName("layout");
@@ -263,6 +271,8 @@ void ChoiceForm::show_program(const Choices& choices) {
   program_card_->set_row_visible(zero_, other || open);
   program_card_->set_row_visible(tensor_ranks_, megatron || open);
   program_card_->set_row_visible(stages_, megatron || open);
+  program_card_->set_row_visible(expert_ranks_, (megatron || open) && offers_expert_ranks(choices));
+  sequence_parallel_->setVisible(megatron && choices.tensor_ranks > 1);
   program_card_->set_row_visible(global_batch_, open);
   program_card_->set_row_visible(network_, layouts);
   for (QWidget* around : std::initializer_list<QWidget*>{ram_, ssd_, pcie_, device_memory_})
@@ -331,6 +341,8 @@ void ChoiceForm::show_choices(const Choices& choices) {
   pick(offload_, choices.offload);
   tensor_ranks_->show_value(static_cast<double>(choices.tensor_ranks));
   stages_->show_value(static_cast<double>(choices.stages));
+  expert_ranks_->show_value(static_cast<double>(choices.expert_ranks));
+  sequence_parallel_->setChecked(choices.sequence_parallel);
   global_batch_->show_value(static_cast<double>(choices.global_batch));
   network_->setText(choices.network);
   offer_values(choices);

@@ -82,6 +82,8 @@ class ChoiceForm final : public QWidget {
   QComboBox* preferences_;
   StepField* tensor_ranks_;
   StepField* stages_;
+  StepField* expert_ranks_;
+  QCheckBox* sequence_parallel_;
   StepField* global_batch_;
   QComboBox* layout_;
   QLineEdit* network_;

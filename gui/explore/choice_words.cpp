@@ -51,11 +51,15 @@ void ChoiceForm::retranslate() {
   lora_->set_words({}, say("off"));
   tensor_ranks_->set_words({}, say("left open"));
   stages_->set_words({}, say("left open"));
+  expert_ranks_->set_words({}, say("left open"));
+  sequence_parallel_->setText(say("Tensor ranks share rows, too"));
   global_batch_->set_words({}, say("one a GPU"));
   network_->setPlaceholderText(say("between nodes, 25GB/s"));
   zero_->setToolTip(say("what GPUs share out: 1 optimizer states, 2 and gradients, 3 and parameters"));
   tensor_ranks_->setToolTip(say("GPUs that share each layer"));
   stages_->setToolTip(say("stages of a pipeline"));
+  expert_ranks_->setToolTip(say("GPUs that share the experts"));
+  sequence_parallel_->setToolTip(say("norms and dropouts on a part of the sequence (Megatron-LM's --sequence-parallel)"));
   global_batch_->setToolTip(say("sequences of a step over all GPUs"));
   os_->setToolTip(say("what of the GPU's and of host memory a program can have"));
   desktop_->setText(say("The GPU drives a desktop too"));
@@ -75,6 +79,7 @@ void ChoiceForm::retranslate() {
                                                       {lora_, to_say("LoRA rank")},
                                                       {tensor_ranks_, to_say("Tensor")},
                                                       {stages_, to_say("Stages")},
+                                                      {expert_ranks_, to_say("Experts")},
                                                       {global_batch_, to_say("All batches")}};
   for (const auto& [field, name] : named) field->set_name(say(name));
 }

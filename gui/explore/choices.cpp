@@ -66,6 +66,7 @@ Result<void> take(Choices& choices, const QString& option, const QString& value)
   if (option == "network") return choices.network = value, Result<void>{};
   if (option == "tp") return take_whole(option, value, choices.tensor_ranks);
   if (option == "pp") return take_whole(option, value, choices.stages);
+  if (option == "ep") return take_whole(option, value, choices.expert_ranks);
   if (option == "global-batch") return take_whole(option, value, choices.global_batch);
   const auto tokens = parse_count(value);
   if (option != "tokens" || !tokens) return bad(option, value, "a count such as 300B");
@@ -142,6 +143,7 @@ void say_layout(const Choices& c, Options& options) {
   options.count("--global-batch", c.global_batch, 0);
   options.count("--tp", c.tensor_ranks, 0);
   options.count("--pp", c.stages, 0);
+  options.count("--ep", c.expert_ranks, 0);
   options.text("--zero", c.zero);
   options.text("--recompute", c.recompute);
 }
@@ -158,6 +160,8 @@ void say_stack(const Choices& c, Options& options) {
   if (open) options.text("--offload", c.offload);
   options.count("--tp", c.tensor_ranks, 0);
   options.count("--pp", c.stages, 0);
+  options.count("--ep", c.expert_ranks, 0);
+  options.flag("--sequence-parallel", c.sequence_parallel && c.tensor_ranks > 1);
   options.count("--batch", c.batch, 1);
   options.count("--accumulate", c.accumulate, 1);
   if (c.lora_rank > 0) options.count("--lora", c.lora_rank, 0);

@@ -42,6 +42,8 @@ struct Choices {
   QString offload;            ///< of another stack: "params:cpu,optimizer:cpu"
   std::int64_t tensor_ranks = 0;  ///< GPUs that share each layer; 0: one, or open
   std::int64_t stages = 0;        ///< of a pipeline; 0: one, or open
+  std::int64_t expert_ranks = 0;  ///< GPUs that share the experts; 0: one, or open
+  bool sequence_parallel = false; ///< of Megatron-LM: tensor ranks share rows where they do not share layers
   std::int64_t global_batch = 0;  ///< sequences of a step over all GPUs; 0: one a GPU
   QString network;            ///< between nodes of several GPUs: "25GB/s"; empty: what such boards are sold with
   QStringList layout;         ///< this very layout of several GPUs, as options of `fit`; empty: it is looked for

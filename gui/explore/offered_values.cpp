@@ -106,6 +106,14 @@ bool offers_adapters(const Choices& choices) {
   return choices.lora_rank > 0 || !trial || takes_adapters(*trial);
 }
 
+bool offers_expert_ranks(const Choices& choices) {
+  if (choices.expert_ranks > 0) return true;
+  const bool cuts_layers = choices.stack == QLatin1String("megatron") || (choices.stack == QLatin1String("plimsoll") && asks_program(choices));
+  if (!cuts_layers) return false;
+  if (const auto model = find_in_zoo(choices.model.trimmed().toStdString())) return model->spec.experts.count > 0;
+  return !choices.model.contains(':') || choices.model.contains(QLatin1String("experts="));
+}
+
 Choices with_taken_values(Choices choices) {
   const auto trial = trial_under(choices);
   if (!trial) return choices;
@@ -117,7 +125,7 @@ Choices with_taken_values(Choices choices) {
   if (!takes_adapters(*trial)) choices.lora_rank = usual.lora_rank;
   if (trial->setup.stack != Stack::kPlimsoll) choices.exact.reset();
   const bool has_fields = trial->setup.stack == Stack::kPlimsoll || trial->setup.stack == Stack::kMegatron;
-  if (!has_fields) choices.tensor_ranks = choices.stages = 0;
+  if (!has_fields) choices.tensor_ranks = choices.stages = choices.expert_ranks = 0;
   return choices;
 }
 

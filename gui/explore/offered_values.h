@@ -12,6 +12,8 @@ QStringList offered_zero_stages(const Choices& choices);
 /// "auto", families of plimsoll's plans and published systems, which programs of their own set up, and kByHand.
 QStringList offered_strategies(const Choices& choices);
 bool offers_adapters(const Choices& choices);
+/// Whether GPUs may share experts: the model has some, or is a file that nobody has read.
+bool offers_expert_ranks(const Choices& choices);
 
 /// In the list of strategies: one that is put together choice by choice.
 inline constexpr const char* kByHand = "by hand";

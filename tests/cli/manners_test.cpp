@@ -171,6 +171,16 @@ TEST_CASE("a plan that is made, validated, simulated, run and compared agrees wi
   CHECK(plimsoll_in(folder, {"simulate", "plan.json", "--calibration", "run.plimsoll"}).code == 0);
   REQUIRE(plimsoll_in(folder, {"export", "run.plimsoll", "--plan", "same.json", "--chrome", "trace.json"}).code == 0);
   CHECK(read_whole(folder.file("same.json")) == read_whole(folder.file("plan.json")));
+  // Two runs of one plan stand beside each other; runs of two plans do not.
+  const Arguments again{"run", "same.json", "--data", kText, "--steps", "6", "--device-memory", "16MiB", "--ram", "64MiB", "-o", "again.plimsoll"};
+  REQUIRE(plimsoll_in(folder, again).code == 0);
+  const ChildEnd both = plimsoll_in(folder, {"compare", "run.plimsoll", "again.plimsoll"});
+  CHECK(both.code == 0);
+  CHECK_THAT(both.out, Catch::Contains("the other      this run") && !Catch::Contains("predicted"));
+  REQUIRE(plimsoll_in(folder, {"run", kTinyModel, "--data", kText, "--steps", "4", "--strategy", "recompute", "-o", "third.plimsoll"}).code == 0);
+  const ChildEnd apart = plimsoll_in(folder, {"compare", "run.plimsoll", "third.plimsoll"});
+  CHECK(apart.code == 2);
+  CHECK_THAT(apart.err, Catch::Contains("run.plimsoll: it ran another plan than third.plimsoll") && Catch::Contains("--plan plan.json"));
 }
 
 TEST_CASE("run says each thing that it assumes once, and nothing at all when it is to be quiet") {

@@ -122,6 +122,19 @@ TEST_CASE("lists offer what the program that trains takes, and what was asked fo
   CHECK(offered_zero_stages(c) == QStringList{"", "0", "1"});
   c.stack = "colossalai";
   CHECK(offered_strategies(c) == QStringList{"auto", "gemini-static", "gemini"});
+  c.stack = "megatron";
+  c.gpus = 8;
+  for (const auto& [model, has] : {std::pair{"gpt2", false}, {"qwen3-30b-a3b", true}, {"gpt:layers=2,hidden=64,heads=4,vocab=256", false},
+                                   {"gpt:layers=2,hidden=64,heads=4,vocab=256,experts=4", true}, {"a/config.json", true}}) {
+    c.model = model;
+    CHECK(offers_expert_ranks(c) == has);
+  }
+  c.expert_ranks = 8;
+  c.sequence_parallel = true;
+  CHECK(fit_options(c).join(' ').endsWith("--stack megatron --ep 8"));  // rows are shared by tensor ranks, of which there is one
+  c.tensor_ranks = 2;
+  CHECK(fit_options(c).join(' ').endsWith("--tp 2 --ep 8 --sequence-parallel"));
+  c.stack = "colossalai";
   c.optimizer = "lamb";
   c.zero = "3";
   c.lora_rank = 8;
@@ -134,6 +147,9 @@ TEST_CASE("lists offer what the program that trains takes, and what was asked fo
   CHECK(taken.zero.isEmpty());
   CHECK(taken.lora_rank == 0);
   CHECK(taken.strategy == "auto");
+  c.stack = "pytorch";
+  CHECK(with_taken_values(c).expert_ranks == 0);
+  CHECK(with_taken_values(c).tensor_ranks == 0);
 }
 
 TEST_CASE("nothing that the page offers under Megatron-LM is refused by the program, and what it does not take goes when it is chosen") {
