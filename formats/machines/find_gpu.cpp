@@ -213,10 +213,11 @@ Result<GpuEntry> find_gpu(const std::vector<GpuEntry>& entries, std::string_view
   if (const UnlistedHardware* other = find_unlisted_hardware(name)) return fail(refuse_unlisted(name, *other));
   Words names;
   for (const auto& gpu : entries) names.push_back(gpu.name);
+  const Words near = near_names(name, names);
   return fail({.kind = ErrorKind::kUnknownName,
                .what = fmt::format("no GPU is called '{}'", name),
                .where = {},
-               .remedy = did_you_mean(name, names)});
+               .remedy = near.empty() ? "plimsoll machines lists them; --machine FILE states one" : did_you_mean(name, near)});
 }
 
 }  // namespace plimsoll

@@ -69,6 +69,8 @@ TEST_CASE("a name that is none of a model or a GPU is answered with what was mea
            {{"fit", "sdxl", "--on", "T4"}, "it seems to be a model that makes pictures: fit answers for sd1.5-unet and dit-xl/2"},
            {{"plan", "sd1.5-unet", "--on", "T4"}, "there is no model of the name 'sd1.5-unet'\n  it seems to be a model that makes pictures"},
            {{"fit", "lama3-8b", "--on", "T4"}, "did you mean llama3-8b"},
+           {{"machines", "nothing-like-it"}, "no GPU is called 'nothing-like-it'\n  plimsoll machines lists them"},
+           {{"tokenize", "text.txt", "--tokenizer", "gpt2", "-o", "t.bin"}, "gpt2: no such file\n  a tokenizer.json of Hugging Face's"},
            {{"fit", "mixtral", "--on", "T4"}, "did you mean mixtral-8x7b, mixtral-8x22b"},
            {{"fit", "qwen3", "--on", "T4"}, "did you mean qwen3-"},
            {{"curve", "--family", "gtp2", "--on", "T4", "--tokens", "1B"}, "did you mean gpt2, gpt3"},
