@@ -80,6 +80,11 @@ void note_idle_network(const StackFlags& flags, OtherStack& other) {
 
 }  // namespace
 
+std::string boards_of(const OtherStack& other) {
+  const std::int64_t gpus = gpus_of(setup_on(other.setup, other.machine.options));
+  return gpus > 1 ? fmt::format("{} x {}", gpus, other.machine.gpu.name) : other.machine.gpu.name;
+}
+
 Result<OtherStack> read_other_stack(const std::string& model, const StackFlags& typed, const MachineFlags& machine,
                                     const TrainingFlags& training, const std::string& strategy) {
   if (const auto goes = check_other_stack(typed, machine); !goes) return fail(goes.error());

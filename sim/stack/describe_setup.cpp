@@ -108,8 +108,10 @@ std::string ranks_text(const StackSetup& setup) {
 }  // namespace
 
 std::string describe(const StackSetup& setup) {
-  return fmt::format("{} modules", to_text(setup.modules)) + kernels_text(setup) + kept_text(setup) + adapters_text(setup) + loop_text(setup) +
-         software_text(setup) + homes_text(setup) + ranks_text(setup) + fmt::format(", {} optimizer", to_text(setup.loop));
+  const bool own = setup.stack == Stack::kLlmc;
+  const std::string layers = own ? std::string("layers of its own") : fmt::format("{} modules", to_text(setup.modules));
+  return layers + kernels_text(setup) + kept_text(setup) + adapters_text(setup) + loop_text(setup) + software_text(setup) + homes_text(setup) +
+         ranks_text(setup) + (own ? std::string() : fmt::format(", {} optimizer", to_text(setup.loop)));
 }
 
 }  // namespace plimsoll

@@ -45,6 +45,10 @@ TEST_CASE("GPUs that are named are divided among tensor ranks and stages, and wh
   CHECK(json::parse(named.out)["strategy"]["setup"] == "megatron modules over 4 GPUs, fused optimizer");
   const ChildEnd by_degrees = told({"--on", "A100 80GB SXM4", "--tp", "2", "--pp", "2", "--dp", "4"});
   CHECK(named.out == by_degrees.out);
+  CHECK_THAT(plimsoll_in(folder, {"plan", "gpt2", "--stack", "megatron", "--on", "4x A100 80GB SXM4", "--tp", "2", "-o", "p.json"}).out,
+             Contains("on 4 x A100 80GB SXM4: FITS"));
+  CHECK_THAT(plimsoll_in(folder, {"simulate", "p.json"}).out, Contains("stack   megatron: as planned, 2 ranks\n"));
+  CHECK_THAT(plimsoll_in(folder, {"fit", "gpt2", "--stack", "llm.c", "--on", "A100 80GB SXM4"}).out, Contains("stack   llm.c: layers of its own\n"));
   // All of them share layers: none is left for the batch.
   CHECK(told({"--on", "4x A100 80GB SXM4", "--tp", "4"}).out == told({"--on", "A100 80GB SXM4", "--tp", "4"}).out);
   const ChildEnd odd = told({"--on", "16x A100 80GB SXM4", "--tp", "3"});
