@@ -134,11 +134,11 @@ Result<void> check_layout(const ModelSpec& spec, const Recipe& recipe, const Par
                           std::int64_t gpus) {
   if (spec.reads_images() || spec.is_conv_net() || spec.decoder_layers > 0) {
     return refuse("MODEL", fmt::format("{} is no plain stack of blocks over tokens", spec.name),
-                  "take a GPT, Llama or BERT");
+                  "take a GPT, Llama or BERT, or say --stack pytorch");
   }
   if (const std::string_view foreign = foreign_feature(spec); !foreign.empty()) {
     return refuse("MODEL", fmt::format("{} {}, for which no layout has sizes", spec.name, foreign),
-                  "only --stack pytorch can tell how it would be trained, on one GPU");
+                  spec.latent.exists() ? "say --stack megatron, or --stack pytorch --zero 3" : "say --stack pytorch --zero 3");
   }
   if (layout.zero > 0 && layout.data_ranks == 1)
     return refuse("--zero", "there is one data rank, which shares nothing out", "leave --zero out");

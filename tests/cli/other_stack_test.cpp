@@ -48,6 +48,9 @@ TEST_CASE("GPUs that are named are divided among tensor ranks and stages, and wh
   CHECK_THAT(plimsoll_in(folder, {"plan", "gpt2", "--stack", "megatron", "--on", "4x A100 80GB SXM4", "--tp", "2", "-o", "p.json"}).out,
              Contains("on 4 x A100 80GB SXM4: FITS"));
   CHECK_THAT(plimsoll_in(folder, {"simulate", "p.json"}).out, Contains("stack   megatron: as planned, 2 ranks\n"));
+  const ChildEnd proved = plimsoll_in(folder, {"validate", "p.json"});
+  CHECK(proved.code == 2);
+  CHECK_THAT(proved.err, Contains("p.json: the plan is of megatron, 2 ranks, which allocates while it runs"));
   CHECK_THAT(plimsoll_in(folder, {"fit", "gpt2", "--stack", "llm.c", "--on", "A100 80GB SXM4"}).out, Contains("stack   llm.c: layers of its own\n"));
   // All of them share layers: none is left for the batch.
   CHECK(told({"--on", "4x A100 80GB SXM4", "--tp", "4"}).out == told({"--on", "A100 80GB SXM4", "--tp", "4"}).out);
