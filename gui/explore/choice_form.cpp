@@ -336,6 +336,7 @@ void ChoiceForm::show_choices(const Choices& choices) {
   pick(modules_, choices.modules);
   pick(preferences_, choices.preferences);
   compile_->setChecked(choices.compile);
+  if (recompute_->findData(choices.recompute) < 0) recompute_->addItem(choices.recompute, choices.recompute);
   pick(recompute_, choices.recompute);
   if (offload_->findData(choices.offload) < 0) offload_->addItem(choices.offload, choices.offload);
   pick(offload_, choices.offload);

@@ -32,6 +32,20 @@ Result<void> take_system(const QString& value, QString& os) {
   return {};
 }
 
+/// One of a few words.
+Result<void> take_one_of(const QString& option, const QString& value, const QStringList& known, QString& taken) {
+  if (!known.contains(value)) return bad(option, value, ("one of " + known.join(QStringLiteral(", "))).toStdString().c_str());
+  taken = value;
+  return {};
+}
+
+Result<void> take_base_bits(const QString& value, int& bits) {
+  QString taken;
+  if (const auto known = take_one_of(QStringLiteral("base-bits"), value, {"4", "8", "16"}, taken); !known) return known;
+  bits = taken.toInt();
+  return {};
+}
+
 template <typename Number>
 Result<void> take_whole(const QString& option, const QString& value, Number& number) {
   bool whole = false;
@@ -56,12 +70,13 @@ Result<void> take(Choices& choices, const QString& option, const QString& value)
   if (option == "accumulate") return take_whole(option, value, choices.accumulate);
   if (option == "seq") return take_whole(option, value, choices.sequence);
   if (option == "lora") return take_whole(option, value, choices.lora_rank);
-  if (option == "base-bits") return take_whole(option, value, choices.base_bits);
+  if (option == "base-bits") return take_base_bits(value, choices.base_bits);
   if (option == "stack") return choices.stack = value, Result<void>{};
   if (option == "modules") return choices.modules = value, Result<void>{};
   if (option == "workload") return choices.preferences = value, Result<void>{};
-  if (option == "recompute") return choices.recompute = value, Result<void>{};
-  if (option == "zero") return choices.zero = value, Result<void>{};
+  if (option == "recompute" && value.startsWith(QLatin1String("every:"))) return choices.recompute = value, Result<void>{};
+  if (option == "recompute") return take_one_of(option, value, {"none", "selective", "full", "every:K"}, choices.recompute);
+  if (option == "zero") return take_one_of(option, value, {"0", "1", "2", "3"}, choices.zero);
   if (option == "offload") return choices.offload = value, Result<void>{};
   if (option == "network") return choices.network = value, Result<void>{};
   if (option == "tp") return take_whole(option, value, choices.tensor_ranks);

@@ -127,6 +127,10 @@ TEST_CASE("under WSL2 the window's answer has the memory that plimsoll fit has t
   auto* list = page.findChild<QComboBox*>("os");
   CHECK(list->currentText() == "WSL2");
   CHECK_FALSE(with_options({}, {{"os", "wls2"}}).has_value());
+  for (const auto& [option, value] : {std::pair{"base-bits", "3"}, {"zero", "9"}, {"recompute", "half"}}) {
+    CHECK_FALSE(with_options({}, {{option, value}}).has_value());
+  }
+  CHECK(with_options({}, {{"recompute", "every:4"}})->recompute == "every:4");
   CHECK(with_options({}, {{"os", "linux"}, {"lora", "8"}, {"base-bits", "4"}})->base_bits == 4);
 }
 

@@ -1,6 +1,6 @@
 #include "sim/stack/lowering/simulate_dynamic.h"
 
-#include <algorithm>
+#include <fmt/format.h>
 
 #include "core/plan/expand.h"
 #include "core/plan/verify_plan.h"
@@ -79,7 +79,8 @@ Result<FitAnswer> simulate_dynamic(const Plan& plan) {
   set_interval(prediction.time, product_type(plan), gpu);
   FitAnswer answer = stack_answer(plan.spec, plan.recipe, *setup, gpu, prediction);
   const std::string& words = plan.strategy.name;  // layers, recomputation and optimizer are in the plan's launches, not in its words
-  answer.setup = "as planned" + words.substr(std::min(words.size(), words.find(',')));
+  const auto comma = words.find(", ");
+  answer.setup = comma == std::string::npos ? std::string("as planned") : fmt::format("as planned, {}", words.substr(comma + 2));
   return answer;
 }
 
