@@ -113,6 +113,7 @@ TEST_CASE("a part of a name chooses from the lists of models and GPUs") {
   const std::string models = lines({"models", "Qwen3", "--csv"});
   CHECK_THAT(models, Catch::Contains("qwen3-4b,4022468096") && !Catch::Contains("gpt2"));
   CHECK(!Catch::Contains("qwen2.5-32b").match(models));  // whose other name qwen-32b has the letters too
+  CHECK_THAT(lines({"models", "unsloth/gemma-2-9b-bnb-4bit"}), Catch::Contains("\ngemma-2-9b "));
   CHECK_THAT(lines({"models", "allenai", "--json"}), Catch::Contains("\"olmo-3-7b\"") && !Catch::Contains("\"qwen"));
   const std::string boards = lines({"machines", "rtx2060"});
   CHECK_THAT(boards, Catch::Contains("RTX 2060 6GB") && Catch::Contains("RTX 2060 12GB") && !Catch::Contains("RTX 3060"));
