@@ -72,6 +72,8 @@ TEST_CASE("a name that is none of a model or a GPU is answered with what was mea
            {{"machines", "nothing-like-it"}, "no GPU is called 'nothing-like-it'\n  plimsoll machines lists them"},
            {{"tokenize", "text.txt", "--tokenizer", "gpt2", "-o", "t.bin"}, "gpt2: no such file\n  a tokenizer.json of Hugging Face's"},
            {{"fit", "deepseek-v2-lite", "--on", "8x T4"}, "for which no layout has sizes\n  say --stack megatron, or --stack pytorch --zero 3\n"},
+           {{"fit", "gpt2", "--on", "T4", "--workload", "finetune"}, "no workload is called 'finetune'\n  leave it out to train on texts, or choose"},
+           {{"fit", "gpt2", "--on", "T4", "--workload", "infrence"}, "did you mean inference"},
            {{"fit", "mixtral", "--on", "T4"}, "did you mean mixtral-8x7b, mixtral-8x22b"},
            {{"fit", "qwen3", "--on", "T4"}, "did you mean qwen3-"},
            {{"curve", "--family", "gtp2", "--on", "T4", "--tokens", "1B"}, "did you mean gpt2, gpt3"},
