@@ -177,6 +177,9 @@ TEST_CASE("a plan that is made, validated, simulated, run and compared agrees wi
   CHECK(plimsoll_in(folder, {"simulate", "plan.json", "--calibration", "run.plimsoll"}).code == 0);
   REQUIRE(plimsoll_in(folder, {"export", "run.plimsoll", "--plan", "same.json", "--chrome", "trace.json"}).code == 0);
   CHECK(read_whole(folder.file("same.json")) == read_whole(folder.file("plan.json")));
+  const ChildEnd twice = plimsoll_in(folder, {"export", "run.plimsoll", "--chrome", "one.json", "--plan", "one.json"});
+  CHECK(twice.code == 2);
+  CHECK_THAT(twice.err, Catch::Contains("one.json: two files would have this name"));
   // Two runs of one plan stand beside each other; runs of two plans do not.
   const Arguments again{"run", "same.json", "--data", kText, "--steps", "6", "--device-memory", "16MiB", "--ram", "64MiB", "-o", "again.plimsoll"};
   REQUIRE(plimsoll_in(folder, again).code == 0);
