@@ -200,6 +200,11 @@ TEST_CASE("run says each thing that it assumes once, and nothing at all when it 
   REQUIRE_THAT(talks.err, Catch::Contains(note));
   CHECK(talks.err.find(note, talks.err.find(note) + 1) == std::string::npos);
   CHECK_THAT(talks.out, Catch::Contains("together"));
+  CHECK_THAT(talks.err, !Catch::Contains("is read as it stands"));
+  write_file(folder.file("texts.jsonl"), R"({"text": ")" + std::string(200, 'a') + "\"}\n");
+  const ChildEnd raw = plimsoll_in(folder, {"run", kTinyModel, "--data", "texts.jsonl", "--steps", "2", "-o", "raw.plimsoll"});
+  CHECK(raw.code == 0);
+  CHECK_THAT(raw.err, Catch::Contains("texts.jsonl is read as it stands, a byte a token; plimsoll tokenize makes tokens"));
   const ChildEnd quiet = plimsoll_in(folder, tiny_run("3", {"--quiet", "--force"}));
   CHECK(quiet.code == 0);
   CHECK(quiet.err.empty());
