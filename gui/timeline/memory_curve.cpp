@@ -130,4 +130,35 @@ std::vector<MemoryCurve> memory_curves(const Plan& plan, const MemoryLedger& led
   return curves;
 }
 
+namespace {
+
+/// The samples of one space, each of a category from its time on; samples of one time are one point.
+std::vector<CurvePoint> points_of(const std::string& space, const std::vector<MemorySample>& samples) {
+  std::vector<CurvePoint> points;
+  for (const MemorySample& sample : samples) {
+    if (sample.space != space) continue;
+    if (points.empty() || points.back().time != sample.time.count) {
+      points.push_back(points.empty() ? CurvePoint{} : points.back());
+      points.back().time = sample.time.count;
+    }
+    std::size_t part = 0;
+    while (part + 1 < kCurveParts && sample.category != name_of(static_cast<CurvePart>(part))) ++part;
+    points.back().bytes[part] = sample.bytes.count;
+  }
+  return points;
+}
+
+}  // namespace
+
+std::vector<MemoryCurve> recorded_curves(const Plan& plan, const std::vector<MemorySample>& samples) {
+  std::vector<MemoryCurve> curves;
+  for (const MemorySpace& memory : plan.platform.spaces) {
+    std::vector<CurvePoint> points = points_of(memory.name, samples);
+    std::int64_t most = 0;
+    for (const CurvePoint& point : points) most = std::max(most, point.total());
+    if (most > 0) curves.emplace_back(memory.name, most, memory.usable.count, std::move(points));
+  }
+  return curves;
+}
+
 }  // namespace plimsoll::gui

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/graph/graph.h"
+#include "formats/runs/run_file.h"
 #include "sim/memory/ledger.h"
 
 namespace plimsoll::gui {
@@ -72,5 +73,9 @@ class MemoryCurve {
 
 /// The curves of the spaces in which anything lies.
 std::vector<MemoryCurve> memory_curves(const Plan& plan, const MemoryLedger& ledger);
+
+/// The curves of the plan's spaces as a run file recorded them: of a program that allocates while it runs, with what it has had since
+/// before the step. What lies there at the peak is not known by name.
+std::vector<MemoryCurve> recorded_curves(const Plan& plan, const std::vector<MemorySample>& samples);
 
 }  // namespace plimsoll::gui
