@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <cmath>
 #include <memory>
 #include <optional>
@@ -25,6 +27,16 @@ tl::unexpected<Error> lacks(const std::string& path, std::string what) {
   return fail({.kind = ErrorKind::kInput, .what = "the run file has no " + what, .where = path, .remedy = {}});
 }
 
+/// A run looks for its plan by what its own first steps measured, so that even one command run twice has two plans as a rule.
+tl::unexpected<Error> other_plan(const CompareFlags& flags) {
+  return fail({.kind = ErrorKind::kInput,
+               .what = fmt::format("it ran another plan than {}, so that their instructions are not each other's", flags.prediction),
+               .where = flags.run,
+               .remedy = fmt::format("compare each with its own prediction, or run one plan twice: plimsoll export {} --plan plan.json, then "
+                                     "plimsoll run plan.json",
+                                     flags.run)});
+}
+
 Result<Answered> compare_files(const CompareFlags& flags) {
   if (!flags.prediction.empty()) {
     const bool first = is_recording(flags.run);
@@ -43,12 +55,15 @@ Result<Answered> compare_files(const CompareFlags& flags) {
     return lacks(flags.prediction.empty() ? flags.run : flags.prediction, "trace to compare with");
   const Plan* plan = run->plan(measured->trace.plan_digest);
   if (plan == nullptr) return lacks(flags.run, "plan of its trace");
+  if (!flags.prediction.empty() && predicted->trace.plan_digest != measured->trace.plan_digest) return other_plan(flags);
   auto comparison = compare_traces(*plan, predicted->trace, measured->trace);
   if (!comparison) return fail(comparison.error());
   comparison->process = process_in(run->memory);
   const bool missed = flags.threshold && std::fabs(comparison->error()) > *flags.threshold / 100;
   return Answered{.code = missed ? ExitCode::kMissed : ExitCode::kDone,
-                  .text = flags.json ? to_json(comparison_answer(*plan, *comparison)) : comparison_text(*plan, *comparison),
+                  .text = flags.json                 ? to_json(comparison_answer(*plan, *comparison))
+                          : flags.prediction.empty() ? comparison_text(*plan, *comparison)
+                                                     : comparison_text(*plan, *comparison, {"the other", "this run"}),
                   .said = {}};
 }
 

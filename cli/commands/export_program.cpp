@@ -7,6 +7,7 @@
 
 #include "cli/inputs/load_plan.h"
 #include "cli/options/export_flags.h"
+#include "cli/options/foreign_options.h"
 #include "cli/print/output_file.h"
 #include "cli/print/print_fit.h"
 #include "cli/print/waiting_line.h"
@@ -173,7 +174,7 @@ void write_out(const ExportFlags& flags, ExportTarget target, const ExportedText
 }  // namespace
 
 Result<ExitCode> export_to_program(const ExportFlags& flags) {
-  if (const auto known = check_export_target(flags.target); !known) return fail(known.error());
+  if (const auto known = check_export_target(flags.target); !known) return fail(with_own_value(known.error(), "--to", flags.target));
   if (const auto usable = check_output(flags); !usable) return fail(usable.error());
   auto found = find_training(flags);
   if (!found) return fail(found.error());

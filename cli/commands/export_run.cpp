@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <set>
 #include <sstream>
 
 #include "cli/commands/write_recording.h"
@@ -49,8 +50,12 @@ Result<void> check_outputs(const ExportFlags& flags) {
                                                              {flags.perfetto, FileKind::kPerfetto},
                                                              {flags.csv, FileKind::kTraceCsv},
                                                              {flags.nsight, FileKind::kRunFile}};
+  std::set<std::string> taken;
   for (const auto& [path, kind] : outputs) {
     if (path.empty()) continue;
+    if (!taken.insert(path).second) {
+      return fail({.kind = ErrorKind::kInput, .what = "two files would have this name", .where = path, .remedy = "name each by itself"});
+    }
     if (const auto usable = check_replaceable(path, kind); !usable) return usable;
     if (path == flags.asked.model) {
       return fail({.kind = ErrorKind::kInput,

@@ -66,6 +66,7 @@ double chart_size(const LargestTable& table, const ContenderEdge& edge) {
 std::string edge_text(const ContenderEdge& edge) {
   const LargestFit& found = edge.largest;
   if (!found.monotone) return "not monotone: larger ones fit and smaller do not";
+  if (found.window > 0) return fmt::format("longer ones slide over a window of {} tokens, for which plimsoll's own step has no kernels", found.window);
   if (!found.beyond) return found.value > 0 ? "fits all that was tried (--most)" : "";
   return fmt::format("one more is short of {}", to_text(found.beyond->short_of));
 }

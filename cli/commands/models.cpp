@@ -9,6 +9,7 @@
 #include "cli/commands.h"
 #include "cli/program/answer_error.h"
 #include "core/base/nearest_names.h"
+#include "formats/models/hub_name.h"
 #include "formats/models/model_zoo.h"
 #include "formats/text/csv.h"
 
@@ -17,10 +18,12 @@ namespace plimsoll {
 namespace {
 
 void print_rows(const std::vector<ZooModel>& models) {
-  fmt::print("{:<24}{:>16}{:>8}{:>8}{:>8}{:>8}\n", "model", "parameters", "layers", "hidden", "heads", "kv");
+  std::size_t longest = 0;
+  for (const ZooModel& model : models) longest = std::max(longest, model.name.size());
+  fmt::print("{:<{}}{:>16}{:>8}{:>8}{:>8}{:>8}\n", "model", longest, "parameters", "layers", "hidden", "heads", "kv");
   for (const ZooModel& model : models) {
     const ModelSpec& spec = model.spec;
-    fmt::print("{:<24}{:>16}{:>8}{:>8}{:>8}{:>8}\n", model.name, model.parameters, spec.layers, spec.hidden, spec.heads, spec.kv_heads);
+    fmt::print("{:<{}}{:>16}{:>8}{:>8}{:>8}{:>8}\n", model.name, longest, model.parameters, spec.layers, spec.hidden, spec.heads, spec.kv_heads);
   }
 }
 
@@ -46,7 +49,7 @@ void print_json(const std::vector<ZooModel>& models) {
   fmt::print("{}\n", rows.dump(2));
 }
 
-/// Those with `part` in their name; where none has it, those with it in one of their other names.
+/// Those with `part` in their name; where none has it, those with it in one of their other names, or the one that it is a fine-tune of.
 Result<std::vector<ZooModel>> models_with(const std::string& part) {
   const auto has_part = [&](const std::string& name) { return has_in_name(name, part); };
   std::vector<ZooModel> found;
@@ -54,8 +57,9 @@ Result<std::vector<ZooModel>> models_with(const std::string& part) {
   if (!found.empty()) return found;
   std::ranges::copy_if(built_in_zoo(), std::back_inserter(found),
                        [&](const ZooModel& model) { return std::ranges::any_of(model.aliases, has_part); });
-  if (found.empty()) return fail(find_in_zoo(part).error());
-  return found;
+  if (!found.empty()) return found;
+  if (auto hub = match_hub_name(part)) return std::vector<ZooModel>{std::move(hub->model)};
+  return fail(find_in_zoo(part).error());
 }
 
 }  // namespace

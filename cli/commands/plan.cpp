@@ -62,7 +62,7 @@ Result<Answered> write_other_stack(const PlanFlags& flags) {
   answer.assumed = other->notes;
   Answered answered{.code = answer.fits ? ExitCode::kDone : ExitCode::kMissed,
                     .text = flags.json ? to_json(answer)
-                                       : fit_text(answer, other->recipe, gpu.name, is_of_images(other->spec)) +
+                                       : fit_text(answer, other->recipe, boards_of(*other), is_of_images(other->spec)) +
                                              notes_text(other->notes),
                     .said = {}};
   write_text_file(flags.output, write_plan(lowered->plan));

@@ -102,14 +102,16 @@ std::string link_json(const LinkAnswer& answer) {
   return line.raw("stretches", stretches_json(*answer.plan)).str();
 }
 
+std::string time_text(double seconds) { return to_text(from_seconds(seconds)); }
+
 void print_link(const LinkAnswer& answer) {
   if (!answer.plan) {
     fmt::print("  with a link of {:.4g} GB/s nothing fits either\n", answer.link.bytes_per_second * 1e-9);
     return;
   }
   const OffloadReplay& replay = answer.plan->replay;
-  fmt::print("  with a link of {:.4g} GB/s: {:.6g} s, of these {:.4g} s waiting for it{}\n",
-             answer.link.bytes_per_second * 1e-9, replay.seconds, replay.waiting,
+  fmt::print("  with a link of {:.4g} GB/s: {}, of these {} waiting for it{}\n", answer.link.bytes_per_second * 1e-9,
+             time_text(replay.seconds), time_text(replay.waiting),
              answer.plan->exact ? "" : " (the best of those that were tried)");
   fmt::print("  {} wait in host memory, {} are held at the peak\n", to_text(replay.host), to_text(replay.peak));
 }
@@ -129,7 +131,7 @@ void print_json(const ChainAnswer& answer, const std::optional<LinkAnswer>& link
 double percent_above(double seconds, double least) { return least > 0 ? std::max(0.0, 100 * (seconds / least - 1)) : 0; }
 
 void print_plan(const std::string& name, const ChainReplay& replay, bool fits) {
-  fmt::print("  {:<28}{:>14.6g} s{:>14}{}\n", name, replay.seconds, to_text(replay.peak),
+  fmt::print("  {:<28}{:>16}{:>14}{}\n", name, time_text(replay.seconds), to_text(replay.peak),
              fits ? "" : "   does not fit");
 }
 
@@ -137,18 +139,18 @@ void print_text(const std::string& file, const ChainAnswer& answer) {
   const CurveStep& least = answer.curve.front();
   const double plain = answer.curve.back().seconds;
   if (!answer.best) {
-    fmt::print("{} does not fit in {}: the least is {} bytes, in {:.6g} s\n", file, to_text(answer.budget),
-               least.bytes.count, least.seconds);
+    fmt::print("{} does not fit in {}: the least is {} bytes, in {}\n", file, to_text(answer.budget), least.bytes.count,
+               time_text(least.seconds));
   } else {
     const double seconds = answer.best->replay.seconds;
-    fmt::print("{} in {}: {:.6g} s, {:.1f} % above {:.6g} s without recomputation\n", file, to_text(answer.budget),
-               seconds, percent_above(seconds, plain), plain);
+    fmt::print("{} in {}: {}, {:.1f} % above {} without recomputation\n", file, to_text(answer.budget), time_text(seconds),
+               percent_above(seconds, plain), time_text(plain));
     fmt::print("  the best of all schedules that keep what they keep until its backward{}\n",
                answer.exact
                    ? std::string()
                    : fmt::format(", to {:.2g} %", percent_above(seconds, answer.persistent_bound.value_or(0))));
-    fmt::print("  no schedule takes less than {:.6g} s; the least memory is {} bytes, in {:.6g} s\n",
-               answer.lower_bound.value_or(0), least.bytes.count, least.seconds);
+    fmt::print("  no schedule takes less than {}; the least memory is {} bytes, in {}\n",
+               time_text(answer.lower_bound.value_or(0)), least.bytes.count, time_text(least.seconds));
     fmt::print("  {:<28}{:>16}{:>14}\n", "", "time", "peak");
     print_plan("this schedule", answer.best->replay, true);
   }
@@ -235,12 +237,12 @@ Result<std::optional<ChainLink>> read_link(const RecomputeFlags& flags) {
 }
 
 Result<ExitCode> recompute(const RecomputeFlags& flags) {
-  const auto budget = read_size("--budget", flags.budget);
+  const bool of_model = !flags.machine.gpu.empty() || !flags.machine.machine_file.empty();
+  const auto budget = of_model ? read_large_size("--budget", flags.budget) : read_size("--budget", flags.budget);
   if (!budget) return fail(budget.error());
   const auto link = read_link(flags);
   if (!link) return fail(link.error());
   if (const auto usable = check_output(flags); !usable) return fail(usable.error());
-  const bool of_model = !flags.machine.gpu.empty() || !flags.machine.machine_file.empty();
   const auto text = of_model ? Result<std::string>(std::string()) : read_text_file(flags.file, kMostText);
   if (!text) return fail(text.error());
   if (is_operator_log(*text)) {

@@ -60,8 +60,8 @@ double percent_above(Nanoseconds time, Nanoseconds least) {
 
 void print_plan(const OperatorPlan& plan, Nanoseconds base) {
   if (!plan.replay) return fmt::print("  {:<28}{:>16}\n", plan.name, "finds no way");
-  fmt::print("  {:<28}{:>14.6g} s{:>9.1f} %{:>14}\n", plan.name, to_seconds(plan.replay->time),
-             percent_above(plan.replay->time, base), to_text(plan.replay->peak));
+  fmt::print("  {:<28}{:>16}{:>9.1f} %{:>14}\n", plan.name, to_text(plan.replay->time), percent_above(plan.replay->time, base),
+             to_text(plan.replay->peak));
 }
 
 void print_text(const std::string& file, const OperatorGraph& graph, const OperatorAnswer& answer) {
@@ -73,11 +73,11 @@ void print_text(const std::string& file, const OperatorGraph& graph, const Opera
     return;
   }
   const OperatorReplay& replay = *answer.best->replay;
-  fmt::print("{} in {}: {:.6g} s, {:.1f} % above {:.6g} s without recomputation\n", file, to_text(answer.budget),
-             to_seconds(replay.time), percent_above(replay.time, answer.base_time), to_seconds(answer.base_time));
+  fmt::print("{} in {}: {}, {:.1f} % above {} without recomputation\n", file, to_text(answer.budget), to_text(replay.time),
+             percent_above(replay.time, answer.base_time), to_text(answer.base_time));
   fmt::print("  {} operators, {} runs again; without recomputation {} are held at the peak\n", graph.operators.size(),
              replay.again, to_text(answer.base_peak));
-  fmt::print("  no order takes less than {:.6g} s; none needs less than {} bytes\n", to_seconds(*answer.lower_bound),
+  fmt::print("  no order takes less than {}; none needs less than {} bytes\n", to_text(*answer.lower_bound),
              answer.least_bytes.count);
   fmt::print("  {:<28}{:>16}{:>11}{:>14}\n", "", "time", "above", "peak");
   print_plan({"this schedule", replay}, answer.base_time);

@@ -216,6 +216,15 @@ Result<void> take_training(const RunFlags& flags, const TargetMachine& machine, 
   return taken ? take_base(flags, resumed ? resumed->base : std::string(), request) : taken;
 }
 
+/// A file of records or a packed one is learned byte by byte, with braces, quotes and headers.
+void note_raw_data(const std::string& data, const ModelSpec& spec, std::vector<std::string>& notes) {
+  if (spec.reads_images() || spec.pads()) return;
+  for (const char* ending : {".jsonl", ".ndjson", ".json", ".csv", ".parquet", ".arrow", ".gz", ".zst", ".zip"}) {
+    if (data.ends_with(ending))
+      notes.push_back(fmt::format("{} is read as it stands, a byte a token; plimsoll tokenize makes tokens of texts and JSONL", data));
+  }
+}
+
 TrainSchedule schedule_of(const RunFlags& flags, const Recipe& recipe) {
   const bool given = std::find(flags.given.begin(), flags.given.end(), "--steps") != flags.given.end();
   TrainSchedule schedule{.end_step = !given && recipe.total_steps > 0 ? recipe.total_steps : flags.steps,
@@ -361,6 +370,7 @@ Result<RunRequest> make_run_request(const RunFlags& flags) {
   std::vector<std::string> notes = machine->notes;
   const auto taken = take_training(flags, *machine, request, notes);
   if (!taken) return fail(taken.error());
+  note_raw_data(flags.data, request.spec, notes);
   if (const auto sound = check_weights_in_and_out(flags, request); !sound) return fail(sound.error());
   const auto save_options = save_options_of(flags);
   if (!save_options) return fail(save_options.error());

@@ -1,3 +1,4 @@
+#include <filesystem>
 #include <memory>
 #include <optional>
 
@@ -10,6 +11,7 @@
 #include "cli/print/print_parallel.h"
 #include "cli/print/waiting_line.h"
 #include "cli/program/answered.h"
+#include "formats/models/model_zoo.h"
 #include "formats/runs/report_json.h"
 #include "sim/planner/fit_answer.h"
 #include "sim/stack/lowering/allocation_events.h"
@@ -51,7 +53,16 @@ Result<Answered> simulate_other(const SimulateFlags& flags, const Plan& plan) {
   return timed(flags, *answer, plan);
 }
 
+/// A model's name where a plan file was expected.
+Result<void> check_no_model(const std::string& plan) {
+  std::error_code absent;
+  if (std::filesystem::exists(plan, absent) || !find_in_zoo(plan)) return {};
+  return fail({.kind = ErrorKind::kInput, .what = fmt::format("'{}' is a model, and without --on a plan is simulated", plan), .where = {},
+               .remedy = "name a GPU for it with --on, or make its plan first: plimsoll plan"});
+}
+
 Result<Answered> simulate_file(const SimulateFlags& flags) {
+  if (const auto plan = check_no_model(flags.plan); !plan) return fail(plan.error());
   std::optional<WaitingLine> waiting("verifying and timing the plan");
   auto read = read_plan_file(flags.plan);
   if (!read) return fail(read.error());

@@ -12,6 +12,7 @@
 #include "core/plan/verify_plan.h"
 #include "formats/published/published_rows.h"
 #include "formats/text/open_file.h"
+#include "sim/stack/lowering/allocation_events.h"
 
 namespace plimsoll {
 namespace {
@@ -19,18 +20,19 @@ namespace {
 Result<ExitCode> validate_plan(const std::string& file, bool json) {
   const auto plan = read_plan_file(file);
   if (!plan) return fail(plan.error());
-  const auto verified = verify_plan(*plan);
-  if (!verified) return fail(verified.error());
+  if (allocates_while_running(*plan)) return fail(verified(*plan, file).error());
+  const auto proof = verify_plan(*plan);
+  if (!proof) return fail(proof.error());
   if (json) {
     fmt::print("{}\n", nlohmann::ordered_json{{"valid", true},
-                                              {"instructions", verified->instructions},
-                                              {"checked_uses", verified->checked_uses},
-                                              {"expanded_bodies", verified->expanded_bodies}}
+                                              {"instructions", proof->instructions},
+                                              {"checked_uses", proof->checked_uses},
+                                              {"expanded_bodies", proof->expanded_bodies}}
                            .dump());
     return ExitCode::kDone;
   }
   fmt::print("{}: obeys the law of plans ({} instructions, {} uses checked over {} steps laid one after another)\n", file,
-             verified->instructions, verified->checked_uses, verified->expanded_bodies);
+             proof->instructions, proof->checked_uses, proof->expanded_bodies);
   return ExitCode::kDone;
 }
 

@@ -37,6 +37,7 @@ Result<std::vector<PublishedRow>> read_files(const std::vector<std::string>& fil
     if (!text) return fail(text.error());
     auto rows = read_published_rows(*text, file);
     if (!rows) return fail(rows.error());
+    if (rows->empty()) return fail({.kind = ErrorKind::kInput, .what = "a header without rows", .where = file, .remedy = {}});
     std::move(rows->begin(), rows->end(), std::back_inserter(all));
   }
   return all;

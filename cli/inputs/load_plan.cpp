@@ -76,7 +76,7 @@ bool is_run_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::string head(kRunFileMark.size(), ' ');
   file.read(head.data(), static_cast<std::streamsize>(head.size()));
-  return !file || head == kRunFileMark;  // what cannot be read is refused by the run file's reader
+  return file.gcount() == 0 || head == kRunFileMark;  // what cannot be read, or is empty, is refused by the run file's reader
 }
 
 Result<std::vector<Sample>> load_measurements(const std::string& path, const Platform& platform) {

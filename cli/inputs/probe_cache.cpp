@@ -47,7 +47,8 @@ Result<std::shared_ptr<const CostModel>> costs_of(const MachineProbe& probe) {
 
 KnownProbe find_probe(const ThisComputer& computer) {
   const auto path = probe_cache_path();
-  if (!path || !std::filesystem::exists(*path)) {
+  std::error_code unreadable;  // another user's folder, a path that is too long: then there is no probe
+  if (!path || !std::filesystem::exists(*path, unreadable)) {
     return {.probe = {}, .note = "costs are assumed; plimsoll machines --probe measures this computer"};
   }
   auto probe = load_probe(*path);

@@ -3,7 +3,7 @@
 namespace plimsoll {
 namespace {
 
-constexpr const char* kGroup = "software";
+constexpr const char* kGroup = "Software";
 
 /// What the layers are.
 void add_module_flags(CLI::App& command, StackFlags& flags) {

@@ -9,7 +9,6 @@
 #include "cli/options/strategy_choice.h"
 #include "core/graph/buildable.h"
 #include "formats/machines/catalogue_platform.h"
-#include "sim/stack/setup_on.h"
 
 namespace plimsoll {
 namespace {
@@ -17,9 +16,6 @@ namespace {
 tl::unexpected<Error> refuse(std::string what, std::string remedy) {
   return fail({.kind = ErrorKind::kInput, .what = std::move(what), .where = {}, .remedy = std::move(remedy)});
 }
-
-/// "RTX 4090", "4 x RTX 4090".
-std::string boards(std::int64_t gpus, const std::string& name) { return gpus > 1 ? fmt::format("{} x {}", gpus, name) : name; }
 
 /// Under another program than ours; its rules know GPUs and what is around them.
 Result<AskedQuestion> ask_other_stack(const FitFlags& flags) {
@@ -29,8 +25,9 @@ Result<AskedQuestion> ask_other_stack(const FitFlags& flags) {
                   "leave --calibration out");
   auto other = read_other_stack(flags.model, flags.stack, flags.machine, flags.training, flags.strategy);
   if (!other) return fail(other.error());
+  std::string machine = boards_of(*other);
   AskedQuestion asked{.question = {.spec = std::move(other->spec), .recipe = std::move(other->recipe), .stack = std::move(other->setup)},
-                      .machine = boards(gpus_of(setup_on(other->setup, other->machine.options)), other->machine.gpu.name),
+                      .machine = std::move(machine),
                       .notes = std::move(other->notes)};
   auto placed = on_machine(std::move(asked.question), std::move(other->machine));
   if (!placed) return fail(placed.error());

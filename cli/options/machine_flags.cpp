@@ -82,6 +82,19 @@ std::pair<std::string, int> count_and_name(const std::string& text) {
   return {std::string(rest), count};
 }
 
+/// "2x8 H100" and "2x 8x H100" are nodes times GPUs, which --nodes says. Boards' names begin with larger numbers, if with any.
+void check_no_nodes(const std::string& rest, int nodes) {
+  constexpr int kMostOfNode = 64;
+  auto [name, count] = count_and_name(rest);
+  if (count == 1) {
+    const auto [end, code] = std::from_chars(rest.data(), rest.data() + rest.size(), count);
+    if (code != std::errc{} || *end != ' ') return;
+    name = end + 1;
+  }
+  if (nodes < 2 || count < 2 || count > kMostOfNode) return;
+  throw CLI::ValidationError("--on", fmt::format("{} nodes of {} GPUs are --on \"{}x {}\" --nodes {}", nodes, count, nodes * count, name, nodes));
+}
+
 Result<void> read_pcie(std::string_view text, MachineOptions& options) {
   const auto times = text.find('x');
   int generation = 0;
@@ -103,6 +116,7 @@ void add_gpu_options(CLI::App& command, MachineFlags& flags, const std::string& 
   const auto read_name = [&command, &flags](const std::string& text) {
     if (text.empty()) throw CLI::ValidationError("--on", "no GPU was named; leave it out, or say --on this, for this computer");
     std::tie(flags.gpu, flags.gpus) = count_and_name(text);
+    check_no_nodes(flags.gpu, flags.gpus);
     CLI::Option* number = command.get_option("--gpus");
     if (flags.gpus > 1 && number->empty()) number->add_result(std::to_string(flags.gpus));
   };
@@ -126,7 +140,7 @@ void add_machine_flags(CLI::App& command, MachineFlags& flags) {
   const std::string group = "Machine";
   add_gpu_options(command, flags,
                   "GPU by name (plimsoll machines lists them), or as many as \"4x RTX 3090\"; default: this computer",
-                  "GPUs of this kind; other stacks share the batch over them", group);
+                  "GPUs of this kind; of another stack those that --tp, --pp and --cp leave share the batch", group);
   command.add_option("--machine", flags.machine_file, "a machine described in a JSON file")->group(group);
   command.add_option("--ram", flags.ram, "host memory, e.g. 16GiB")->group(group);
   command.add_option("--ssd", flags.ssd, "SSD capacity[:read,write GB/s][xN][@GB/s shared], e.g. 2TB:3.5,1.7; on this computer, "

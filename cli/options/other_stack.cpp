@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "cli/inputs/target_machine.h"
+#include "cli/options/divide_gpus.h"
 #include "cli/options/stack_adapters.h"
 #include "cli/options/stack_choice.h"
 #include "formats/machines/machine_parts.h"
@@ -79,13 +80,22 @@ void note_idle_network(const StackFlags& flags, OtherStack& other) {
 
 }  // namespace
 
-Result<OtherStack> read_other_stack(const std::string& model, const StackFlags& stack, const MachineFlags& machine,
+std::string boards_of(const OtherStack& other) {
+  const std::int64_t gpus = gpus_of(setup_on(other.setup, other.machine.options));
+  return gpus > 1 ? fmt::format("{} x {}", gpus, other.machine.gpu.name) : other.machine.gpu.name;
+}
+
+Result<OtherStack> read_other_stack(const std::string& model, const StackFlags& typed, const MachineFlags& machine,
                                     const TrainingFlags& training, const std::string& strategy) {
-  if (const auto goes = check_other_stack(stack, machine); !goes) return fail(goes.error());
+  if (const auto goes = check_other_stack(typed, machine); !goes) return fail(goes.error());
+  const auto divided = divide_gpus(typed, machine.gpus);
+  if (!divided) return fail(divided.error());
+  const StackFlags& stack = *divided;
   const auto described = describe_model(model, training);
   if (!described) return fail(described.error());
-  const auto placed = find_machine(machine);
+  auto placed = find_machine(machine);
   if (!placed) return fail(placed.error());
+  placed->options.gpus = 1;  // the setup's degrees have them all
   OtherStack other{.spec = described->spec, .recipe = {}, .setup = {}, .machine = *placed,
                    .notes = extrapolation_notes(placed->gpu)};
   lengthen(training, other.spec, other.notes);

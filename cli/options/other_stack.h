@@ -19,6 +19,9 @@ struct OtherStack {
   std::vector<std::string> notes;
 };
 
+/// The GPUs that it is trained on: "RTX 4090", "4 x RTX 4090".
+std::string boards_of(const OtherStack& other);
+
 /// Reads the options; what does not go with another stack, or is missing for it, is refused by name. The GPU is one of the
 /// catalogue, or one that a machine file states.
 Result<OtherStack> read_other_stack(const std::string& model, const StackFlags& stack, const MachineFlags& machine,

@@ -23,6 +23,8 @@ double badness(const RowOutcome& outcome) {
   return wrong ? outcome.certain ? kWrongVerdict : 1.0 : 0.0;
 }
 
+bool of_all_rows(const RowFlags& flags) { return flags.files.empty() && flags.family.empty() && flags.metric.empty(); }
+
 std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
 
 void print_reasons(const std::vector<RowOutcome>& outcomes) {
@@ -30,6 +32,23 @@ void print_reasons(const std::vector<RowOutcome>& outcomes) {
   if (reasons.empty()) return;
   fmt::print("\nnot compared, by the first reason:\n");
   for (const auto& [reason, count] : reasons) fmt::print("{:>6}  {}\n", count, reason);
+}
+
+/// Of a user's own rows each that is not compared, with what it lacks.
+void print_lacking(const std::vector<RowOutcome>& outcomes, std::size_t most) {
+  std::size_t lacking = 0;
+  for (const RowOutcome& outcome : outcomes) {
+    if (outcome.predicted || outcome.stated.refusals.empty()) continue;
+    if (lacking++ == 0) fmt::print("\nnot compared, by the first reason:\n");
+    if (lacking <= most) fmt::print("  {}  {}\n", outcome.row->place, outcome.stated.refusals.front());
+  }
+  if (lacking > most) fmt::print("  and {} more (--csv has all)\n", lacking - most);
+  if (lacking > 0) fmt::print("  systems, models and GPUs are named as in data/published and plimsoll models and machines (docs/validation.md)\n");
+}
+
+void print_heading() {
+  fmt::print("\n{:<12} {:<24} {:>5} {:>5} {:>8} {:>8} {:>8} {:>8} {:>8}   {:>8} {:>8}   {}\n", "measure", "family", "rows", "fully",
+             "median", "mean", "95th", "worst", "bias", "f.median", "f.95th", "order (median / worst) of sweeps");
 }
 
 void print_group(const RowGroup& group) {
@@ -63,17 +82,14 @@ void print_worst(const std::vector<RowOutcome>& outcomes, std::size_t count) {
   }
 }
 
-/// A target that no row tells of is missed by all rows there are; a part of them, or a user's own, need not have any.
-std::string_view verdict(const TargetResult& result, bool all_rows) {
-  if (!all_rows && result.rows == 0) return "no row";
-  return result.is_missed() ? "missed" : "";
-}
-
-void print_targets(const std::vector<TargetResult>& targets, bool all_rows) {
+/// A target that no row tells of is missed by all rows there are; of a part of them, or of a user's own, it is left out.
+void print_targets(std::vector<TargetResult> targets, bool all_rows) {
+  if (!all_rows) std::erase_if(targets, [](const TargetResult& result) { return result.rows == 0; });
+  if (targets.empty()) return;
   fmt::print("\n{:<44} {:<10} {:>10} {:>10} {:>6}\n", "targets", "figure", "must be", "is", "rows");
   for (const TargetResult& result : targets) {
     fmt::print("{:<44} {:<10} {:>10.3g} {:>10} {:>6}  {}\n", result.target.name, result.target.statistic, result.target.bound,
-               result.reached ? fmt::format("{:.3g}", *result.reached) : "-", result.rows, verdict(result, all_rows));
+               result.reached ? fmt::format("{:.3g}", *result.reached) : "-", result.rows, result.is_missed() ? "missed" : "");
   }
 }
 
@@ -87,15 +103,15 @@ void print_text(const std::vector<RowOutcome>& outcomes, const LadderReport& lad
     specified += outcome.stated.is_fully_specified() ? 1U : 0U;
     compared += outcome.predicted ? 1U : 0U;
   }
-  fmt::print("{} published rows: {} can be stated, {} of them are fully specified; {} are compared\n\n", outcomes.size(), stated,
+  fmt::print("{} published rows: {} can be stated, {} of them are fully specified; {} are compared\n", outcomes.size(), stated,
              specified, compared);
-  fmt::print("{:<12} {:<24} {:>5} {:>5} {:>8} {:>8} {:>8} {:>8} {:>8}   {:>8} {:>8}   {}\n", "measure", "family", "rows", "fully",
-             "median", "mean", "95th", "worst", "bias", "f.median", "f.95th", "order (median / worst) of sweeps");
-  for (const RowGroup& group : summarize_rows(outcomes)) print_group(group);
-  print_targets(targets, flags.files.empty() && flags.family.empty() && flags.metric.empty());
+  const auto groups = summarize_rows(outcomes);
+  if (!groups.empty()) print_heading();
+  for (const RowGroup& group : groups) print_group(group);
+  print_targets(targets, of_all_rows(flags));
   print_ladders(ladders);
   print_worst(outcomes, flags.worst);
-  print_reasons(outcomes);
+  flags.files.empty() ? print_reasons(outcomes) : print_lacking(outcomes, flags.worst);
 }
 
 Json to_json(const ErrorStatistics& errors) {
@@ -123,10 +139,10 @@ Json to_json(const RowGroup& group) {
   return json;
 }
 
-Json to_json(const TargetResult& result) {
+Json to_json(const TargetResult& result, bool all_rows) {
   return {{"name", result.target.name}, {"measure", to_text(result.target.measure)}, {"statistic", result.target.statistic},
           {"bound", result.target.bound}, {"reached", result.reached ? Json(*result.reached) : Json()}, {"rows", result.rows},
-          {"missed", result.is_missed()}};
+          {"missed", result.is_missed() && (all_rows || result.rows > 0)}};
 }
 
 Json to_json(const RowOutcome& outcome) {
@@ -143,7 +159,7 @@ Json to_json(const RowOutcome& outcome) {
 void print_json(const std::vector<RowOutcome>& outcomes, const LadderReport& ladders,
                 const std::vector<TargetResult>& targets, const RowFlags& flags) {
   Json json{{"format_version", 1}, {"rows", outcomes.size()}};
-  for (const TargetResult& result : targets) json["targets"].push_back(to_json(result));
+  for (const TargetResult& result : targets) json["targets"].push_back(to_json(result, of_all_rows(flags)));
   for (const RowGroup& group : summarize_rows(outcomes)) json["groups"].push_back(to_json(group));
   json["ladders"] = ladders_json(ladders);
   for (const auto& [reason, count] : count_reasons(outcomes)) json["reasons"].push_back({{"reason", reason}, {"rows", count}});

@@ -29,9 +29,9 @@ std::string difference(Bytes predicted, Bytes measured) {
                                       static_cast<double>(measured.count));
 }
 
-std::string memory_rows(const Plan& plan, const Comparison& comparison) {
+std::string memory_rows(const Plan& plan, const Comparison& comparison, const ComparedNames& names) {
   if (comparison.memory.empty()) return "  peak memory was not measured: the run did not come to its end\n";
-  std::string text = fmt::format("  {:<26}{:>14}{:>14}{:>12}\n", "peak memory", "predicted", "measured", "error");
+  std::string text = fmt::format("  {:<26}{:>14}{:>14}{:>12}\n", "peak memory", names.first, names.second, "error");
   for (const ComparedMemory& space : comparison.memory) {
     text += fmt::format("  {:<26}{:>14}{:>14}{:>12}\n", plan.platform.at(space.space).name, to_text(space.predicted),
                         to_text(space.measured), difference(space.predicted, space.measured));
@@ -132,9 +132,8 @@ std::string expert_text(const std::vector<StepSummary>& steps) {
                      steps.front().expert_loss, steps.back().expert_loss, 100 * refused, 100 * most);
 }
 
-std::string comparison_text(const Plan& plan, const Comparison& comparison) {
-  std::string text =
-      fmt::format("  {:<26}{:>14}{:>14}{:>12}\n", "time of a step", "predicted", "measured", "of the step");
+std::string comparison_text(const Plan& plan, const Comparison& comparison, const ComparedNames& names) {
+  std::string text = fmt::format("  {:<26}{:>14}{:>14}{:>12}\n", "time of a step", names.first, names.second, "of the step");
   for (const ComparedPart& part : comparison.parts) {
     if (part.predicted.count == 0 && part.measured.count == 0) continue;
     text += fmt::format("  {:<26}{:>14}{:>14}{:>12}\n", to_text(part.part), to_text(part.predicted),
@@ -152,7 +151,7 @@ std::string comparison_text(const Plan& plan, const Comparison& comparison) {
                         to_text(comparison.untraced_step),
                         percent(comparison.predicted_step, comparison.untraced_step, comparison.untraced_step));
   }
-  return text + memory_rows(plan, comparison);
+  return text + memory_rows(plan, comparison, names);
 }
 
 std::string loss_text(const std::vector<StepSummary>& steps) {

@@ -35,8 +35,14 @@ class RunPrinter {
   std::chrono::steady_clock::time_point last_step_;
 };
 
-/// "step time by phase, memory by space, loss": the table of predicted against measured.
-std::string comparison_text(const Plan& plan, const Comparison& comparison);
+/// What stands over the two columns of a comparison.
+struct ComparedNames {
+  const char* first = "predicted";
+  const char* second = "measured";
+};
+
+/// "step time by phase, memory by space, loss": the table of predicted against measured, or of two runs.
+std::string comparison_text(const Plan& plan, const Comparison& comparison, const ComparedNames& names = {});
 
 /// First, lowest and last losses, and a curve of one character a step (at most 60 wide).
 std::string loss_text(const std::vector<StepSummary>& steps);

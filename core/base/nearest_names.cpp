@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cctype>
 #include <numeric>
+#include <tuple>
 #include <utility>
 
 namespace plimsoll {
@@ -29,6 +30,18 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return last[b.size()];
 }
 
+/// Whether a number that the key ends with goes on in the name: "llama3" is begun by "llama-30b", but meant by "llama3-8b".
+bool breaks_number(std::string_view key, std::string_view name) {
+  const auto is_digit = [](char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; };
+  if (key.empty() || !is_digit(key.back())) return false;
+  std::size_t letters = 0;
+  for (std::size_t i = 0; i < name.size(); ++i) {
+    if (std::isalnum(static_cast<unsigned char>(name[i])) == 0) continue;
+    if (++letters == key.size()) return i + 1 < name.size() && is_digit(name[i + 1]);
+  }
+  return false;
+}
+
 }  // namespace
 
 std::string name_key(std::string_view name) {
@@ -41,22 +54,28 @@ std::string name_key(std::string_view name) {
 
 std::vector<std::string> nearest_names(std::string_view wanted, const std::vector<std::string>& names, std::size_t count) {
   const std::string key = name_key(wanted).substr(0, 64);
-  std::vector<std::pair<std::size_t, std::size_t>> ranked;  // (distance, position)
+  std::vector<std::tuple<std::size_t, std::size_t, std::size_t>> ranked;  // (distance, place of the key in the name, position)
   for (std::size_t i = 0; i < names.size(); ++i) {
+    if (std::find(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(i), names[i]) != names.begin() + static_cast<std::ptrdiff_t>(i)) continue;
     const std::string other = name_key(names[i]);
-    const bool contains = !key.empty() && other.find(key) != std::string::npos;
-    ranked.emplace_back(contains ? 0 : edit_distance(key, other), i);
+    const auto place = key.empty() ? std::string::npos : other.find(key);
+    const bool contains = place != std::string::npos;
+    ranked.emplace_back(contains ? 0 : edit_distance(key, other), contains ? place + breaks_number(key, names[i]) : 0, i);
   }
-  std::stable_sort(ranked.begin(), ranked.end(), [](auto a, auto b) { return a.first < b.first; });
+  std::sort(ranked.begin(), ranked.end());
   std::vector<std::string> nearest;
-  for (std::size_t i = 0; i < std::min(count, ranked.size()); ++i) nearest.push_back(names[ranked[i].second]);
+  for (std::size_t i = 0; i < std::min(count, ranked.size()); ++i) nearest.push_back(names[std::get<2>(ranked[i])]);
   return nearest;
 }
 
 std::vector<std::string> near_names(std::string_view wanted, const std::vector<std::string>& names) {
   const std::string key = name_key(wanted).substr(0, 64);
   std::vector<std::string> near = nearest_names(wanted, names);
-  std::erase_if(near, [&](const std::string& name) { return 2 * edit_distance(key, name_key(name)) > key.size(); });
+  std::erase_if(near, [&](const std::string& name) {
+    const std::string other = name_key(name);
+    const bool begun = key.size() > 1 && other.starts_with(key);
+    return !begun && 2 * edit_distance(key, other) > key.size();
+  });
   return near;
 }
 

@@ -11,7 +11,8 @@ Result<void> refuse(const ModelSpec& spec, std::string_view what) {
   return fail({.kind = ErrorKind::kInput,
                .what = fmt::format("{} {}, for which plimsoll's own step has no kernels", spec.name, what),
                .where = {},
-               .remedy = "only --stack pytorch can tell how it would be trained"});
+               .remedy = spec.latent.exists() ? "--stack pytorch and megatron can tell how it would be trained"
+                                              : "only --stack pytorch can tell how it would be trained"});
 }
 
 /// An encoder and a decoder as T5 has them; sizes, activation and tied or own head are free.

@@ -176,9 +176,8 @@ void note_memory(const ExportedTraining& training, int stage, std::vector<std::s
   note(training.checkpoints == ExportedCheckpoints::kSelective,
        "selective recomputation is the model's to do: export --to torch-checkpoint of --stack pytorch writes it");
   note(training.checkpoints == ExportedCheckpoints::kBlocks,
-       fmt::format("the model checkpoints every {} block(s), with deepspeed.checkpointing.checkpoint or "
-                   "gradient_checkpointing_enable()",
-                   training.every));
+       fmt::format("the model checkpoints {}, with deepspeed.checkpointing.checkpoint or gradient_checkpointing_enable()",
+                   training.every == 1 ? "every block" : fmt::format("every {} blocks", training.every)));
 }
 
 void note_numbers(const ExportedTraining& training, std::vector<std::string>& notes) {

@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <vector>
 
+#include "core/base/nearest_names.h"
 #include "formats/exporters/accelerate_yaml.h"
 #include "formats/exporters/checkpoint_policy.h"
 #include "formats/exporters/deepspeed_json.h"
@@ -61,14 +64,14 @@ std::string export_target_names() {
 }
 
 Result<void> check_export_target(std::string_view text) {
-  if (text == kEitherKind) return {};
-  for (const KnownTarget& target : kTargets) {
-    if (target.name == text) return {};
-  }
+  std::vector<std::string> names{std::string(kEitherKind)};
+  for (const KnownTarget& target : kTargets) names.emplace_back(target.name);
+  if (std::find(names.begin(), names.end(), text) != names.end()) return {};
+  const auto near = near_names(text, names);
   return fail({.kind = ErrorKind::kUnknownName,
                .what = fmt::format("'{}' is no program that plans are exported to", text),
                .where = "--to",
-               .remedy = "choose one of " + export_target_names()});
+               .remedy = near.empty() ? "choose one of " + export_target_names() : did_you_mean(text, near)});
 }
 
 Result<ExportTarget> parse_export_target(std::string_view text, const ExportedTraining& training) {

@@ -163,10 +163,17 @@ const GpuEntry* told_by_remark(const std::vector<GpuEntry>& entries, std::string
   return only;
 }
 
+/// The first few, and how many more there are.
+std::string few_of(const Words& boards) {
+  constexpr std::size_t kFew = 12;
+  if (boards.size() <= kFew) return fmt::format("{}", fmt::join(boards, ", "));
+  return fmt::format("{} and {} more", fmt::join(boards.begin(), boards.begin() + kFew, ", "), boards.size() - kFew);
+}
+
 Error ambiguous(std::string_view name, const Words& builds, const Words& models) {
-  std::string what = fmt::format("'{}' does not say which board is meant: {}", name, fmt::join(builds.empty() ? models : builds, ", "));
+  std::string what = fmt::format("'{}' does not say which board is meant: {}", name, few_of(builds.empty() ? models : builds));
   if (!builds.empty() && !models.empty()) {
-    what += fmt::format("; {} {}", fmt::join(models, ", "), models.size() == 1 ? "is another model" : "are other models");
+    what += fmt::format("; {} {}", few_of(models), models.size() == 1 ? "is another model" : "are other models");
   }
   return {.kind = ErrorKind::kUnknownName,
           .what = std::move(what),
@@ -206,10 +213,11 @@ Result<GpuEntry> find_gpu(const std::vector<GpuEntry>& entries, std::string_view
   if (const UnlistedHardware* other = find_unlisted_hardware(name)) return fail(refuse_unlisted(name, *other));
   Words names;
   for (const auto& gpu : entries) names.push_back(gpu.name);
+  const Words near = near_names(name, names);
   return fail({.kind = ErrorKind::kUnknownName,
                .what = fmt::format("no GPU is called '{}'", name),
                .where = {},
-               .remedy = did_you_mean(name, names)});
+               .remedy = near.empty() ? "plimsoll machines lists them; --machine FILE states one" : did_you_mean(name, near)});
 }
 
 }  // namespace plimsoll

@@ -76,6 +76,10 @@ Result<ModelDescription> describe_weights(const fs::path& path) {
 Result<ModelDescription> describe_folder(const fs::path& folder) {
   const fs::path weights = weights_in(folder);
   const bool has_config = is_file(folder / kConfigName);
+  if (!has_config && is_file(folder / "adapter_config.json")) {
+    return bad(folder, "the folder holds adapters alone, without the model that they go beside",
+               "name that model, or join them first: plimsoll merge MODEL ADAPTERS -o MERGED");
+  }
   if (weights.empty() && !has_config) return bad(folder, "the folder has neither a config.json nor a safetensors file");
   if (weights.empty()) return read_hf_config(folder / kConfigName);
   const auto opened = HfCheckpoint::open(weights);

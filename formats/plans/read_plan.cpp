@@ -195,6 +195,10 @@ void read_program(const JsonNode& node, Plan& plan) {
 Result<Plan> read_plan(std::string_view text, const std::string& where) {
   const auto document = parse_json(text, where);
   if (!document) return fail(document.error());
+  if (document->is_object() && document->contains("model_type") && !document->contains("format_version")) {
+    return fail({.kind = ErrorKind::kInput, .what = "this is a model's configuration, not a plan", .where = where,
+                 .remedy = "plimsoll plan makes a plan of it, plimsoll fit and run take it as it is"});
+  }
   JsonFault fault{.where = where, .error = {}};
   const JsonNode node(*document, "", fault);
   read_format_version(node, Plan::kFormatVersion);

@@ -274,7 +274,11 @@ Error needs_recovery(const std::string& path) {
 Result<RunFile> read_run_file(const std::string& path) {
   std::error_code ignored;
   if (!std::filesystem::is_regular_file(path, ignored)) {
-    return fail({.kind = ErrorKind::kInput, .what = "there is no such file", .where = path, .remedy = {}});
+    const bool folder = std::filesystem::is_directory(path, ignored);
+    return fail({.kind = ErrorKind::kInput, .what = folder ? "this is a folder" : "there is no such file", .where = path, .remedy = {}});
+  }
+  if (access(path.c_str(), R_OK) != 0) {
+    return fail({.kind = ErrorKind::kInput, .what = "the file cannot be opened for reading", .where = path, .remedy = {}});
   }
   const bool writable = folder_may_be_written(path);
   try {

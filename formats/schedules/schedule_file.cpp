@@ -88,8 +88,8 @@ Result<PipelineSchedule> read_schedule_file(const std::string& path) {
   const auto text = read_text_file(path, kLargestFile);
   if (!text) return fail(text.error());
   const std::size_t first = text->find_first_not_of(" \t\r\n");
-  const bool is_json = first != std::string::npos && text->at(first) == '{';
-  return is_json ? read_schedule_json(*text, path) : read_schedule_csv(*text, path);
+  if (first == std::string::npos) return fail({.kind = ErrorKind::kInput, .what = "an empty file", .where = path, .remedy = {}});
+  return text->at(first) == '{' ? read_schedule_json(*text, path) : read_schedule_csv(*text, path);
 }
 
 std::string schedule_csv(const PipelineSchedule& schedule) {

@@ -18,6 +18,9 @@ Result<std::string> read_text_file(const std::filesystem::path& path, Bytes limi
   const std::string where = path.string();
   std::error_code problem;
   const auto status = std::filesystem::status(path, problem);
+  if (problem == std::errc::permission_denied) {
+    return fail({.kind = ErrorKind::kInput, .what = "a folder on the way may not be entered", .where = where, .remedy = {}});
+  }
   if (!std::filesystem::exists(status)) {
     return fail({.kind = ErrorKind::kInput, .what = "no such file", .where = where, .remedy = {}});
   }

@@ -80,7 +80,11 @@ struct Tokenizer::Tables {
 Result<Tokenizer> Tokenizer::load(const std::filesystem::path& path) {
   const std::filesystem::path file = std::filesystem::is_directory(path) ? path / "tokenizer.json" : path;
   const auto text = read_text_file(file, kLargestFile);
-  if (!text) return fail(text.error());
+  if (!text) {
+    Error error = text.error();
+    error.remedy = "a tokenizer.json of Hugging Face's tokenizers is needed, or a folder with one";
+    return fail(std::move(error));
+  }
   return parse(*text, file.string());
 }
 

@@ -21,7 +21,8 @@ void ByteSource::Close::operator()(gzFile_s* file) const { gzclose(file); }
 Result<ByteSource> ByteSource::open(const std::string& path) {
   std::error_code ignored;
   if (!std::filesystem::is_regular_file(path, ignored)) {
-    return fail({.kind = ErrorKind::kInput, .what = "there is no such file", .where = path, .remedy = {}});
+    const bool folder = std::filesystem::is_directory(path, ignored);
+    return fail({.kind = ErrorKind::kInput, .what = folder ? "this is a folder" : "there is no such file", .where = path, .remedy = {}});
   }
   errno = 0;
   gzFile_s* const file = gzopen(path.c_str(), "rb");

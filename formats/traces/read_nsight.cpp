@@ -29,6 +29,9 @@ Result<void> check_kind(Database& database, const std::string& path) {
     return refuse(path, "a database of nvprof, whose tables are others", "profile with Nsight Systems, or with plimsoll profile");
   }
   if (any_table(database, "'StringIds'") || any_table(database, kActivity)) return {};
+  if (any_table(database, "'plans'") && any_table(database, "'step_summaries'")) {
+    return refuse(path, "a run of plimsoll's own, whose instructions are no recording", "write its trace first: plimsoll export RUN --nsight FILE");
+  }
   return refuse(path, "a database without device activity: it has none of the tables that Nsight Systems exports",
                 "name an export (nsys export --type sqlite) or a run file of plimsoll profile");
 }

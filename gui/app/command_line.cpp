@@ -24,6 +24,7 @@ constexpr std::array kChoices{
     Choice{"ram", "host memory, 16GiB"},
     Choice{"ssd", "SSD capacity, 200GB"},
     Choice{"pcie", "generation x lanes, 3x16"},
+    Choice{"os", "linux, wsl2 or windows"},
     Choice{"gpus", "GPUs of this kind"},
     Choice{"batch", "sequences in a micro-batch"},
     Choice{"accumulate", "micro-batches in a step"},
@@ -31,6 +32,7 @@ constexpr std::array kChoices{
     Choice{"precision", "fp32, tf32, fp16-mixed, bf16-mixed or bf16"},
     Choice{"optimizer", "adamw, sgd, …"},
     Choice{"lora", "rank of adapters beside a frozen model"},
+    Choice{"base-bits", "of a frozen model: 4, 8 or 16"},
     Choice{"strategy", "auto or the name of a family"},
     Choice{"stack", "the program that trains: plimsoll, pytorch, deepspeed, colossalai, megatron, llm.c"},
     Choice{"modules", "whose layers another stack runs"},
@@ -41,6 +43,7 @@ constexpr std::array kChoices{
     Choice{"network", "between nodes: 25GB/s a GPU, 8x200Gb/s a node"},
     Choice{"tp", "GPUs that share each layer"},
     Choice{"pp", "stages of a pipeline"},
+    Choice{"ep", "GPUs that share the experts"},
     Choice{"global-batch", "sequences of a step over all GPUs"},
     Choice{"tokens", "length of the training in tokens, 300B"},
 };

@@ -11,16 +11,15 @@
 
 #include <string_view>
 
-#include "core/model/optimizer.h"
 #include "formats/machines/gpu_catalogue.h"
 #include "formats/models/model_zoo.h"
+#include "gui/explore/offered_values.h"
 #include "gui/explore/strategy_fields.h"
 #include "gui/explore/words.h"
 #include "gui/fields/form_card.h"
 #include "gui/fields/name_field.h"
 #include "gui/fields/step_field.h"
 #include "gui/language/say.h"
-#include "sim/planner/systems/offload_system.h"
 
 namespace plimsoll::gui {
 namespace {
@@ -53,7 +52,12 @@ QString short_count(double count) {
   return QString::number(count, 'g', 9);
 }
 
-constexpr const char* kByHand = "by hand";
+/// Fills a list anew and picks one of its values.
+void fill(QComboBox* list, const QStringList& values, const QString& chosen) {
+  list->clear();
+  for (const QString& value : values) list->addItem(value, value);
+  list->setCurrentIndex(std::max(0, list->findData(chosen)));
+}
 
 }  // namespace
 
@@ -77,10 +81,11 @@ ChoiceForm::ChoiceForm(QWidget* parent)
   setFocusProxy(model_);
 }
 
-/// Another model or number of GPUs has other layouts.
+/// Another model or number of GPUs has other layouts, another program takes other values.
 void ChoiceForm::tell(const char* what) {
   const std::string_view field(what);
   if (field == "gpus" || field == "model") choices_.layout.clear();
+  if (field == "stack") choices_ = with_taken_values(choices_);
   if (!signalsBlocked()) Q_EMIT changed(choices_, QString::fromLatin1(what));
 }
 
@@ -122,6 +127,7 @@ void ChoiceForm::make_machine_card() {
   ssd_ = new StepField({0, 50, 100, 200, 500, 1000, 2000, 4000, 8000, 16000, 32000});
   pcie_ = list_of({"", "3x4", "3x8", "3x16", "4x4", "4x8", "4x16", "5x8", "5x16"});
   device_memory_ = new StepField(doubling(0, 256));
+  os_ = list_of({"", "wsl2", "windows"});
   desktop_ = new QCheckBox;
   machine_card_->add(to_say("GPU"), gpu_);
   machine_card_->add(to_say("How many"), gpus_);
@@ -129,6 +135,7 @@ void ChoiceForm::make_machine_card() {
   machine_card_->add(to_say("SSD"), ssd_);
   machine_card_->add(to_say("PCIe"), pcie_);
   machine_card_->add(to_say("Cap"), device_memory_);
+  machine_card_->add(to_say("System"), os_);
   machine_card_->add_wide(desktop_);
   connect(gpu_, &NameField::changed, this, [this](const QString& name) {
     choices_.gpu = name == gpu_->itemText(0) ? QStringLiteral("this") : name;
@@ -139,6 +146,7 @@ void ChoiceForm::make_machine_card() {
   bind_number(ssd_, &Choices::ssd_gb, "ssd");
   bind_number(device_memory_, &Choices::device_memory_gib, "device_memory");
   bind_list(pcie_, &Choices::pcie, "pcie");
+  bind_list(os_, &Choices::os, "os");
   desktop_->setObjectName("desktop");
   connect(desktop_, &QCheckBox::toggled, this, [this](bool on) { choices_.desktop = on, tell("desktop"); });
 }
@@ -147,10 +155,7 @@ void ChoiceForm::make_training_card() {
   batch_ = new StepField(doubling(1, 4096));
   accumulate_ = new StepField(doubling(1, 1024));
   sequence_ = new StepField({0, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536, 131072});
-  precision_ = list_of({"", "fp32", "tf32", "fp16-mixed", "bf16-mixed", "bf16"});
-  optimizer_ = new QComboBox;
-  for (const QString& name : QString::fromStdString(optimizer_names()).split(QStringLiteral(", ")))
-    optimizer_->addItem(name, name);
+  precision_ = new QComboBox, optimizer_ = new QComboBox;
   lora_ = new StepField(doubling(0, 512));
   base_bits_ = list_of({"", "16", "8", "4"});
   tokens_ = new QLineEdit;
@@ -183,14 +188,16 @@ void ChoiceForm::make_training_card() {
 /// Who trains, and how several GPUs share the work; of rows only those that the program has are shown.
 void ChoiceForm::make_program_card() {
   stack_ = list_of({"plimsoll", "pytorch", "deepspeed", "colossalai", "megatron", "llm.c"});
-  modules_ = list_of({"", "huggingface", "nanogpt", "mosaic", "litgpt", "torchtune", "megatron", "torchvision", "timm"});
+  modules_ = list_of({"", "huggingface", "nanogpt", "mosaic", "litgpt", "torchtune", "megatron", "torchvision", "timm", "unsloth"});
   preferences_ = list_of({"", "dpo", "kto", "grpo"});
   recompute_ = list_of({"", "none", "selective", "full"});
-  zero_ = list_of({"", "0", "1", "2", "3"});
+  zero_ = new QComboBox;
   offload_ = list_of({"", "optimizer:cpu", "params:cpu", "params:cpu,optimizer:cpu", "optimizer:ssd", "params:ssd,optimizer:ssd",
                       "activations:cpu"});
   tensor_ranks_ = new StepField(doubling(0, 64));
   stages_ = new StepField(doubling(0, 128));
+  expert_ranks_ = new StepField(doubling(0, 256));
+  sequence_parallel_ = new QCheckBox;
   global_batch_ = new StepField(doubling(0, 16384));
   layout_ = new QComboBox;
   layout_->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
@@ -204,6 +211,7 @@ void ChoiceForm::make_program_card() {
   program_card_->add(to_say("Offload"), offload_);
   program_card_->add(to_say("Tensor"), tensor_ranks_);
   program_card_->add(to_say("Stages"), stages_);
+  program_card_->add(to_say("Experts"), expert_ranks_);
   program_card_->add(to_say("All batches"), global_batch_);
   network_ = new QLineEdit;
   program_card_->add(to_say("Network"), network_);
@@ -213,6 +221,7 @@ void ChoiceForm::make_program_card() {
     choices_.network = network_->text().trimmed();
     tell("network");
   });
+  program_card_->add_wide(sequence_parallel_);
   program_card_->add_wide(compile_);
   connect_program_card();
 }
@@ -226,7 +235,11 @@ void ChoiceForm::connect_program_card() {
   bind_list(offload_, &Choices::offload, "offload");
   bind_number(tensor_ranks_, &Choices::tensor_ranks, "tp");
   bind_number(stages_, &Choices::stages, "pp");
+  bind_number(expert_ranks_, &Choices::expert_ranks, "ep");
   bind_number(global_batch_, &Choices::global_batch, "global_batch");
+  sequence_parallel_->setObjectName("sequence_parallel");
+  connect(sequence_parallel_, &QCheckBox::toggled, this,
+          [this](bool on) { choices_.sequence_parallel = on, tell("sequence_parallel"); });
   compile_->setObjectName("compile");
   connect(compile_, &QCheckBox::toggled, this, [this](bool on) { choices_.compile = on, tell("compile"); });
   layout_->setObjectName("layout");
@@ -235,6 +248,14 @@ void ChoiceForm::connect_program_card() {
     choices_.layout.clear();
     tell("layout");
   });
+}
+
+void ChoiceForm::offer_values(const Choices& choices) {
+  fill(precision_, offered_precisions(choices), choices.precision);
+  fill(optimizer_, offered_optimizers(choices), choices.optimizer);
+  fill(zero_, offered_zero_stages(choices), choices.zero);
+  fill(strategy_, offered_strategies(choices), choices.exact ? QString::fromLatin1(kByHand) : choices.strategy);
+  fill_lists();
 }
 
 void ChoiceForm::show_program(const Choices& choices) {
@@ -250,17 +271,19 @@ void ChoiceForm::show_program(const Choices& choices) {
   program_card_->set_row_visible(zero_, other || open);
   program_card_->set_row_visible(tensor_ranks_, megatron || open);
   program_card_->set_row_visible(stages_, megatron || open);
+  program_card_->set_row_visible(expert_ranks_, (megatron || open) && offers_expert_ranks(choices));
+  sequence_parallel_->setVisible(megatron && choices.tensor_ranks > 1);
   program_card_->set_row_visible(global_batch_, open);
   program_card_->set_row_visible(network_, layouts);
   for (QWidget* around : std::initializer_list<QWidget*>{ram_, ssd_, pcie_, device_memory_})
     machine_card_->set_row_visible(around, !layouts);
+  machine_card_->set_row_visible(os_, !layouts && choices.gpu != QLatin1String("this"));
   desktop_->setVisible(!layouts);
   training_card_->set_row_visible(batch_, choices.layout.isEmpty());
   training_card_->set_row_visible(accumulate_, !layouts);
-  training_card_->set_row_visible(lora_, !layouts);
+  training_card_->set_row_visible(lora_, !layouts && offers_adapters(choices));
   training_card_->set_row_visible(base_bits_, !layouts && choices.lora_rank > 0);
-  strategy_card_->setVisible(!layouts && (!other || choices.stack == QLatin1String("deepspeed") ||
-                                          choices.stack == QLatin1String("colossalai")));
+  strategy_card_->setVisible(!layouts && offered_strategies(choices).size() > 1);
   while (layout_->count() > 1) layout_->removeItem(1);
   if (layout_->count() == 0) layout_->addItem(QString());
   layout_->setItemText(0, say("the fastest that fits"));
@@ -271,13 +294,7 @@ void ChoiceForm::show_program(const Choices& choices) {
 }
 
 void ChoiceForm::make_strategy_card() {
-  strategy_ = list_of({"auto"});
-  for (const std::string& name : strategy_names()) {
-    const QString text = QString::fromStdString(name);
-    const OffloadSystem* system = find_system(name);
-    if (system == nullptr || system->refusal.empty()) strategy_->addItem(text, text);
-  }
-  strategy_->addItem(QString(), QString::fromLatin1(kByHand));
+  strategy_ = new QComboBox;
   strategy_->setObjectName("strategy");
   by_hand_ = new StrategyFields;
   strategy_card_->add_wide(strategy_);
@@ -307,12 +324,11 @@ void ChoiceForm::show_choices(const Choices& choices) {
   ssd_->show_value(choices.ssd_gb);
   device_memory_->show_value(choices.device_memory_gib);
   pick(pcie_, choices.pcie);
+  pick(os_, choices.os);
   desktop_->setChecked(choices.desktop);
   batch_->show_value(static_cast<double>(choices.batch));
   accumulate_->show_value(static_cast<double>(choices.accumulate));
   sequence_->show_value(static_cast<double>(choices.sequence));
-  pick(precision_, choices.precision);
-  pick(optimizer_, choices.optimizer);
   lora_->show_value(static_cast<double>(choices.lora_rank));
   pick(base_bits_, choices.base_bits == 0 ? QString() : QString::number(choices.base_bits));
   tokens_->setText(choices.tokens > 0 ? short_count(choices.tokens) : QString());
@@ -320,81 +336,21 @@ void ChoiceForm::show_choices(const Choices& choices) {
   pick(modules_, choices.modules);
   pick(preferences_, choices.preferences);
   compile_->setChecked(choices.compile);
+  if (recompute_->findData(choices.recompute) < 0) recompute_->addItem(choices.recompute, choices.recompute);
   pick(recompute_, choices.recompute);
-  pick(zero_, choices.zero);
   if (offload_->findData(choices.offload) < 0) offload_->addItem(choices.offload, choices.offload);
   pick(offload_, choices.offload);
   tensor_ranks_->show_value(static_cast<double>(choices.tensor_ranks));
   stages_->show_value(static_cast<double>(choices.stages));
+  expert_ranks_->show_value(static_cast<double>(choices.expert_ranks));
+  sequence_parallel_->setChecked(choices.sequence_parallel);
   global_batch_->show_value(static_cast<double>(choices.global_batch));
   network_->setText(choices.network);
+  offer_values(choices);
   show_program(choices);
-  pick(strategy_, choices.exact ? QString::fromLatin1(kByHand) : choices.strategy);
   by_hand_->setVisible(choices.exact.has_value() && choices.stack == QLatin1String("plimsoll"));
   if (choices.exact) by_hand_->show_strategy(*choices.exact);
   choices_ = choices;  // fields that were shown another value have written theirs
-}
-
-void ChoiceForm::fill_lists() {
-  gpu_->setItemText(0, say("this computer"));
-  pcie_->setItemText(0, say("the GPU's own"));
-  precision_->setItemText(0, say("best on the GPU"));
-  base_bits_->setItemText(0, say("as it is computed with"));
-  for (int i = 1; i < base_bits_->count(); ++i)
-    base_bits_->setItemText(i, say("%1 bits").arg(base_bits_->itemData(i).toString()));
-  for (int i = 1; i < pcie_->count(); ++i)
-    pcie_->setItemText(i, pcie_->itemData(i).toString().replace('x', QStringLiteral(".0 × ")));
-  strategy_->setItemText(0, say("the fastest that fits"));
-  modules_->setItemText(0, say("what it is usually trained with"));
-  preferences_->setItemText(0, say("texts"));
-  preferences_->setItemText(1, say("pairs of answers (DPO)"));
-  preferences_->setItemText(2, say("rated answers (KTO)"));
-  preferences_->setItemText(3, say("answers of its own (GRPO)"));
-  recompute_->setItemText(1, say("none"));
-  recompute_->setItemText(2, say("selective"));
-  recompute_->setItemText(3, say("every block"));
-  offload_->setItemText(0, say("none"));
-  strategy_->setItemText(strategy_->count() - 1, say("by hand"));
-}
-
-void ChoiceForm::retranslate() {
-  const QSignalBlocker quiet(this);
-  for (FormCard* card : {model_card_, machine_card_, training_card_, program_card_, strategy_card_}) card->retranslate();
-  by_hand_->retranslate();
-  fill_lists();
-  gpus_->set_words({}, {});
-  ram_->set_words(QStringLiteral(" GiB"), {});
-  ssd_->set_words(QStringLiteral(" GB"), say("none"));
-  device_memory_->set_words(QStringLiteral(" GiB"), say("none"));
-  sequence_->set_words({}, say("usual"));
-  lora_->set_words({}, say("off"));
-  tensor_ranks_->set_words({}, say("left open"));
-  stages_->set_words({}, say("left open"));
-  global_batch_->set_words({}, say("one a GPU"));
-  network_->setPlaceholderText(say("between nodes, 25GB/s"));
-  zero_->setToolTip(say("what GPUs share out: 1 optimizer states, 2 and gradients, 3 and parameters"));
-  tensor_ranks_->setToolTip(say("GPUs that share each layer"));
-  stages_->setToolTip(say("stages of a pipeline"));
-  global_batch_->setToolTip(say("sequences of a step over all GPUs"));
-  desktop_->setText(say("The GPU drives a desktop too"));
-  tokens_->setPlaceholderText(say("of the whole training, 300B"));
-  model_->setAccessibleName(say("Model"));
-  model_->setToolTip(say("a name, a shape in words, or drop a config.json, .safetensors or folder"));
-  findChild<QToolButton*>("browse")->setToolTip(say("Choose a model file"));
-  findChild<QToolButton*>("browse")->setAccessibleName(say("Choose a model file"));
-  strategy_->setAccessibleName(say("Strategy"));
-  const std::pair<StepField*, const char*> named[] = {{gpus_, to_say("How many")},
-                                                      {ram_, to_say("RAM")},
-                                                      {ssd_, to_say("SSD")},
-                                                      {device_memory_, to_say("Cap")},
-                                                      {batch_, to_say("Batch")},
-                                                      {accumulate_, to_say("Accumulate")},
-                                                      {sequence_, to_say("Sequence")},
-                                                      {lora_, to_say("LoRA rank")},
-                                                      {tensor_ranks_, to_say("Tensor")},
-                                                      {stages_, to_say("Stages")},
-                                                      {global_batch_, to_say("All batches")}};
-  for (const auto& [field, name] : named) field->set_name(say(name));
 }
 
 }  // namespace plimsoll::gui

@@ -41,6 +41,8 @@ class ChoiceForm final : public QWidget {
   void make_program_card();
   void connect_program_card();
   void make_strategy_card();
+  /// Lists have what the program that trains takes.
+  void offer_values(const Choices& choices);
   void show_program(const Choices& choices);
   void fill_lists();
   template <typename Field, typename Member>
@@ -60,6 +62,7 @@ class ChoiceForm final : public QWidget {
   StepField* ram_;
   StepField* ssd_;
   QComboBox* pcie_;
+  QComboBox* os_;
   StepField* device_memory_;
   QCheckBox* desktop_;
   StepField* batch_;
@@ -79,6 +82,8 @@ class ChoiceForm final : public QWidget {
   QComboBox* preferences_;
   StepField* tensor_ranks_;
   StepField* stages_;
+  StepField* expert_ranks_;
+  QCheckBox* sequence_parallel_;
   StepField* global_batch_;
   QComboBox* layout_;
   QLineEdit* network_;

@@ -3,6 +3,7 @@
 #include <functional>
 
 #include "core/base/quantity.h"
+#include "core/platform/operating_system.h"
 
 namespace plimsoll::gui {
 namespace {
@@ -24,6 +25,27 @@ Result<void> take_size(const QString& option, const QString& value, double unit,
   return {};
 }
 
+Result<void> take_system(const QString& value, QString& os) {
+  const auto known = parse_operating_system(value.toStdString());
+  if (!known) return fail(known.error());
+  os = *known == OperatingSystem::kLinux ? QString() : value;
+  return {};
+}
+
+/// One of a few words.
+Result<void> take_one_of(const QString& option, const QString& value, const QStringList& known, QString& taken) {
+  if (!known.contains(value)) return bad(option, value, ("one of " + known.join(QStringLiteral(", "))).toStdString().c_str());
+  taken = value;
+  return {};
+}
+
+Result<void> take_base_bits(const QString& value, int& bits) {
+  QString taken;
+  if (const auto known = take_one_of(QStringLiteral("base-bits"), value, {"4", "8", "16"}, taken); !known) return known;
+  bits = taken.toInt();
+  return {};
+}
+
 template <typename Number>
 Result<void> take_whole(const QString& option, const QString& value, Number& number) {
   bool whole = false;
@@ -40,6 +62,7 @@ Result<void> take(Choices& choices, const QString& option, const QString& value)
   if (option == "precision") return choices.precision = value, Result<void>{};
   if (option == "optimizer") return choices.optimizer = value, Result<void>{};
   if (option == "strategy") return choices.strategy = value, Result<void>{};
+  if (option == "os") return take_system(value, choices.os);
   if (option == "ram") return take_size(option, value, kGib, choices.ram_gib);
   if (option == "ssd") return take_size(option, value, 1e9, choices.ssd_gb);
   if (option == "gpus") return take_whole(option, value, choices.gpus);
@@ -47,15 +70,18 @@ Result<void> take(Choices& choices, const QString& option, const QString& value)
   if (option == "accumulate") return take_whole(option, value, choices.accumulate);
   if (option == "seq") return take_whole(option, value, choices.sequence);
   if (option == "lora") return take_whole(option, value, choices.lora_rank);
+  if (option == "base-bits") return take_base_bits(value, choices.base_bits);
   if (option == "stack") return choices.stack = value, Result<void>{};
   if (option == "modules") return choices.modules = value, Result<void>{};
   if (option == "workload") return choices.preferences = value, Result<void>{};
-  if (option == "recompute") return choices.recompute = value, Result<void>{};
-  if (option == "zero") return choices.zero = value, Result<void>{};
+  if (option == "recompute" && value.startsWith(QLatin1String("every:"))) return choices.recompute = value, Result<void>{};
+  if (option == "recompute") return take_one_of(option, value, {"none", "selective", "full", "every:K"}, choices.recompute);
+  if (option == "zero") return take_one_of(option, value, {"0", "1", "2", "3"}, choices.zero);
   if (option == "offload") return choices.offload = value, Result<void>{};
   if (option == "network") return choices.network = value, Result<void>{};
   if (option == "tp") return take_whole(option, value, choices.tensor_ranks);
   if (option == "pp") return take_whole(option, value, choices.stages);
+  if (option == "ep") return take_whole(option, value, choices.expert_ranks);
   if (option == "global-batch") return take_whole(option, value, choices.global_batch);
   const auto tokens = parse_count(value);
   if (option != "tokens" || !tokens) return bad(option, value, "a count such as 300B");
@@ -121,6 +147,7 @@ void say_machine(const Choices& c, Options& options) {
   if (c.ssd_gb > 0) options.number("--ssd", c.ssd_gb, "GB");
   options.text("--pcie", c.pcie);
   if (c.device_memory_gib > 0) options.number("--device-memory", c.device_memory_gib, "GiB");
+  options.text("--os", c.os);
   options.flag("--desktop", c.desktop);
 }
 
@@ -131,6 +158,7 @@ void say_layout(const Choices& c, Options& options) {
   options.count("--global-batch", c.global_batch, 0);
   options.count("--tp", c.tensor_ranks, 0);
   options.count("--pp", c.stages, 0);
+  options.count("--ep", c.expert_ranks, 0);
   options.text("--zero", c.zero);
   options.text("--recompute", c.recompute);
 }
@@ -147,6 +175,8 @@ void say_stack(const Choices& c, Options& options) {
   if (open) options.text("--offload", c.offload);
   options.count("--tp", c.tensor_ranks, 0);
   options.count("--pp", c.stages, 0);
+  options.count("--ep", c.expert_ranks, 0);
+  options.flag("--sequence-parallel", c.sequence_parallel && c.tensor_ranks > 1);
   options.count("--batch", c.batch, 1);
   options.count("--accumulate", c.accumulate, 1);
   if (c.lora_rank > 0) options.count("--lora", c.lora_rank, 0);

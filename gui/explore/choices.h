@@ -21,6 +21,7 @@ struct Choices {
   double ssd_gb = 0;          ///< 0: no drive
   QString pcie;               ///< "3x16"; empty: the GPU's own
   double device_memory_gib = 0;  ///< cap on what of the device may be used; 0: all
+  QString os;                 ///< "wsl2", "windows"; empty: Linux
   bool desktop = false;       ///< the GPU drives a desktop too
   std::int64_t batch = 1;
   std::int64_t accumulate = 1;
@@ -41,6 +42,8 @@ struct Choices {
   QString offload;            ///< of another stack: "params:cpu,optimizer:cpu"
   std::int64_t tensor_ranks = 0;  ///< GPUs that share each layer; 0: one, or open
   std::int64_t stages = 0;        ///< of a pipeline; 0: one, or open
+  std::int64_t expert_ranks = 0;  ///< GPUs that share the experts; 0: one, or open
+  bool sequence_parallel = false; ///< of Megatron-LM: tensor ranks share rows where they do not share layers
   std::int64_t global_batch = 0;  ///< sequences of a step over all GPUs; 0: one a GPU
   QString network;            ///< between nodes of several GPUs: "25GB/s"; empty: what such boards are sold with
   QStringList layout;         ///< this very layout of several GPUs, as options of `fit`; empty: it is looked for

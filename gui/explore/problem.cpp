@@ -24,6 +24,11 @@ Result<MachineOptions> machine_options(const Choices& choices) {
   if (choices.device_memory_gib > 0) options.device_memory = Bytes(std::llround(choices.device_memory_gib * kGib));
   options.desktop = choices.desktop;
   options.gpus = choices.gpus;
+  if (!choices.os.isEmpty()) {
+    const auto os = parse_operating_system(choices.os.toStdString());
+    if (!os) return fail(os.error());
+    options.os = *os;
+  }
   if (choices.pcie.isEmpty()) return options;
   const QStringList parts = choices.pcie.split('x');
   bool generation = false, lanes = parts.size() == 2;

@@ -15,6 +15,7 @@ namespace plimsoll::gui {
 namespace {
 
 constexpr double kHeight = 14;
+constexpr double kLeastShare = 1e-5;  ///< of the step; what rounding leaves is not told
 
 }  // namespace
 
@@ -59,7 +60,7 @@ std::vector<TimeBar::Part> TimeBar::parts() const {
   double x = 0;
   for (std::size_t i = 0; i < kTimeParts; ++i) {
     const Nanoseconds time = step_.parts[i];
-    if (time.count <= 0) continue;
+    if (static_cast<double>(time.count) < kLeastShare * whole) continue;
     const double wide = width() * static_cast<double>(time.count) / whole;
     parts.push_back({static_cast<TimePart>(i), time, QRectF(x, 0, wide, kHeight)});
     x += wide;

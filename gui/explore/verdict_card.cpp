@@ -65,14 +65,16 @@ QString plan_words(const Verdict& verdict) {
   return text;
 }
 
-/// The same parts as of a plan's step; collectives that nothing hides count as transfers, all other waits as idle.
+/// The same parts as of a plan's step; collectives that nothing hides count as transfers, all other waits as idle. Another program's phases
+/// have its collectives in them.
 StepBreakdown phases_of(const FitAnswer& answer) {
   StepBreakdown step{.duration = from_seconds(answer.step_seconds)};
   const auto part = [&](TimePart which) -> Nanoseconds& { return step.parts[static_cast<std::size_t>(which)]; };
   part(TimePart::kForward) = from_seconds(answer.phases.forward_seconds);
   part(TimePart::kBackward) = from_seconds(answer.phases.backward_seconds);
   part(TimePart::kOptimizer) = from_seconds(answer.phases.optimizer_seconds);
-  part(TimePart::kTransfer) = from_seconds(answer.phases.exposed_transfer_seconds + answer.phases.exposed_communication_seconds);
+  const double collectives = answer.stack == "plimsoll" ? answer.phases.exposed_communication_seconds : 0;
+  part(TimePart::kTransfer) = from_seconds(answer.phases.exposed_transfer_seconds + collectives);
   Nanoseconds known(0);
   for (const Nanoseconds time : step.parts) known += time;
   part(TimePart::kIdle) = std::max(Nanoseconds(0), step.duration - known);

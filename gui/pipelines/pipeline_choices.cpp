@@ -33,7 +33,8 @@ Result<TimedPipeline> time_pipeline(const PipelineChoices& choices) {
   if (!schedule) return fail(schedule.error());
   if (const auto verified = verify_schedule(*schedule); !verified) {
     Error error = verified.error();
-    if (!choices.file.isEmpty()) error.where = choices.file.toStdString() + (error.where.empty() ? "" : ": " + error.where);
+    const std::string file = choices.file.toStdString();  // which is also what orders without a name are called
+    if (!file.empty() && error.where != file) error.where = file + (error.where.empty() ? "" : ": " + error.where);
     return fail(std::move(error));
   }
   auto costs =

@@ -27,6 +27,8 @@ struct RunChoices {
 
 /// Whether the model is a finished plan, which says batch, sequence and optimizer itself.
 bool is_plan_file(const QString& model);
+/// Whether a file begins as plans do.
+bool looks_like_plan(const QString& path);
 
 /// The arguments after `plimsoll run`, with the run file.
 QStringList run_arguments(const RunChoices& choices, const QString& run_file);

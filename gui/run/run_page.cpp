@@ -203,7 +203,9 @@ bool RunPage::open_file(const QString& path) {
     choices.data = file.absoluteFilePath();
     return choose(choices, QStringLiteral("data")), true;
   }
-  return false;
+  if (!looks_like_plan(path)) return false;
+  choices.model = file.absoluteFilePath();
+  return choose(choices, QStringLiteral("model")), true;
 }
 
 void RunPage::show_plan(const SharedPlan& plan) {

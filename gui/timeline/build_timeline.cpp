@@ -9,6 +9,7 @@
 #include "formats/runs/queue_lanes.h"
 #include "gui/timeline/work_class.h"
 #include "sim/memory/ledger.h"
+#include "sim/stack/lowering/allocation_events.h"
 
 namespace plimsoll::gui {
 namespace {
@@ -104,7 +105,8 @@ void add_curves(Timeline& timeline, const Trace& trace) {
 
 }  // namespace
 
-SharedTimeline build_timeline(std::shared_ptr<const Plan> plan, const Trace& trace, const std::string& body) {
+SharedTimeline build_timeline(std::shared_ptr<const Plan> plan, const Trace& trace, const std::string& body,
+                              const std::vector<MemorySample>& recorded) {
   auto timeline = std::make_shared<Timeline>();
   timeline->source = trace.source;
   timeline->kind = trace.kind;
@@ -118,7 +120,8 @@ SharedTimeline build_timeline(std::shared_ptr<const Plan> plan, const Trace& tra
   add_tracks(*timeline, trace);
   add_bounds(*timeline, trace);
   add_steps(*timeline, trace);
-  add_curves(*timeline, trace);
+  if (recorded.empty()) add_curves(*timeline, trace);
+  else timeline->curves = recorded_curves(*timeline->plan, recorded);
   return timeline;
 }
 
@@ -136,7 +139,8 @@ Result<SharedTimeline> build_timeline(const RunFile& file, const NamedTrace& nam
                  .where = path,
                  .remedy = "run with --trace-steps 3"});
   }
-  return build_timeline(std::make_shared<const Plan>(*plan), named.trace, named.body);
+  const bool recorded = allocates_while_running(*plan);  // a plan's own buffers are known without
+  return build_timeline(std::make_shared<const Plan>(*plan), named.trace, named.body, recorded ? file.memory : std::vector<MemorySample>{});
 }
 
 Trace whole_trace(const Timeline& timeline) {

@@ -15,7 +15,9 @@ inline constexpr std::size_t kMostEventsWithCurves = 2'000'000;
 
 /// The timeline of a trace of the plan's body of that name. A track a queue, in the platform's order, also where nothing
 /// ran. The trace's ids must be of the plan, which read_run_file and the simulator see to.
-SharedTimeline build_timeline(std::shared_ptr<const Plan> plan, const Trace& trace, const std::string& body = "step");
+/// `recorded` is the memory that a run file has beside it, of a plan that allocates while it runs.
+SharedTimeline build_timeline(std::shared_ptr<const Plan> plan, const Trace& trace, const std::string& body = "step",
+                              const std::vector<MemorySample>& recorded = {});
 
 /// The timeline of a trace in a run file; fails when the file has no plan of that trace, naming it.
 Result<SharedTimeline> build_timeline(const RunFile& file, const NamedTrace& named, const std::string& path);

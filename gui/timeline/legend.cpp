@@ -41,9 +41,7 @@ std::vector<LegendEntry> legend_entries(const std::vector<SharedTimeline>& timel
   for (const SharedTimeline& timeline : timelines) {
     for (const TimelineLabel& label : timeline->labels) works[static_cast<std::size_t>(work_of_paint(label.paint))] = true;
     for (const MemoryCurve& curve : timeline->curves) {
-      if (curve.points().empty()) continue;
-      const CurvePoint& peak = curve.points()[curve.peak()];
-      for (std::size_t part = 0; part < kCurveParts; ++part) parts[part] = parts[part] || peak.bytes[part] > 0;
+      for (std::size_t part = 0; part < kCurveParts; ++part) parts[part] = parts[part] || curve.has(static_cast<CurvePart>(part));
     }
   }
   const WorkColours colours = work_colours(theme);

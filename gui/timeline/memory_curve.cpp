@@ -41,6 +41,9 @@ MemoryCurve::MemoryCurve(std::string space, std::int64_t packed, std::int64_t us
   build_levels();
   const std::size_t highest = highest_of(0, points_.size());
   peak_ = highest == npos ? 0 : highest;
+  for (const CurvePoint& point : points_) {
+    for (std::size_t part = 0; part < kCurveParts; ++part) parts_[part] = parts_[part] || point.bytes[part] > 0;
+  }
 }
 
 std::size_t MemoryCurve::higher(std::size_t a, std::size_t b) const {
@@ -123,6 +126,37 @@ std::vector<MemoryCurve> memory_curves(const Plan& plan, const MemoryLedger& led
     MemoryCurve curve(memory.name, space.packed.count, memory.usable.count, points_of(space));
     curve.at_peak = living(plan, space);
     curves.push_back(std::move(curve));
+  }
+  return curves;
+}
+
+namespace {
+
+/// The samples of one space, each of a category from its time on; samples of one time are one point.
+std::vector<CurvePoint> points_of(const std::string& space, const std::vector<MemorySample>& samples) {
+  std::vector<CurvePoint> points;
+  for (const MemorySample& sample : samples) {
+    if (sample.space != space) continue;
+    if (points.empty() || points.back().time != sample.time.count) {
+      points.push_back(points.empty() ? CurvePoint{} : points.back());
+      points.back().time = sample.time.count;
+    }
+    std::size_t part = 0;
+    while (part + 1 < kCurveParts && sample.category != name_of(static_cast<CurvePart>(part))) ++part;
+    points.back().bytes[part] = sample.bytes.count;
+  }
+  return points;
+}
+
+}  // namespace
+
+std::vector<MemoryCurve> recorded_curves(const Plan& plan, const std::vector<MemorySample>& samples) {
+  std::vector<MemoryCurve> curves;
+  for (const MemorySpace& memory : plan.platform.spaces) {
+    std::vector<CurvePoint> points = points_of(memory.name, samples);
+    std::int64_t most = 0;
+    for (const CurvePoint& point : points) most = std::max(most, point.total());
+    if (most > 0) curves.emplace_back(memory.name, most, memory.usable.count, std::move(points));
   }
   return curves;
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/graph/graph.h"
+#include "formats/runs/run_file.h"
 #include "sim/memory/ledger.h"
 
 namespace plimsoll::gui {
@@ -46,6 +47,8 @@ class MemoryCurve {
   [[nodiscard]] const std::vector<CurvePoint>& points() const { return points_; }
   /// Index of the first point at which most is live; of an empty curve 0.
   [[nodiscard]] std::size_t peak() const { return peak_; }
+  /// Whether anything of that category is ever live.
+  [[nodiscard]] bool has(CurvePart part) const { return parts_[static_cast<std::size_t>(part)]; }
   /// The highest point that holds some time of [begin, end); no points or all later: npos.
   [[nodiscard]] std::size_t highest(double begin, double end) const;
 
@@ -65,9 +68,14 @@ class MemoryCurve {
   std::vector<CurvePoint> points_;
   std::vector<std::vector<std::uint32_t>> levels_;  ///< index of the highest of kFanOut below; whole ones only
   std::size_t peak_ = 0;
+  std::array<bool, kCurveParts> parts_{};
 };
 
 /// The curves of the spaces in which anything lies.
 std::vector<MemoryCurve> memory_curves(const Plan& plan, const MemoryLedger& ledger);
+
+/// The curves of the plan's spaces as a run file recorded them: of a program that allocates while it runs, with what it has had since
+/// before the step. What lies there at the peak is not known by name.
+std::vector<MemoryCurve> recorded_curves(const Plan& plan, const std::vector<MemorySample>& samples);
 
 }  // namespace plimsoll::gui

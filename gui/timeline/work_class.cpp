@@ -18,7 +18,8 @@ WorkClass of_launch(const Plan& plan, const Instruction& instruction) {
       return WorkClass::kForward;
     case Phase::kBackward: {
       const OpKind kind = plan.at(instruction.kernel).kind;
-      const bool again = makes_activations(kind) && kind != OpKind::kAdd && kind != OpKind::kDequantize;
+      const bool of_plimsoll = instruction.use_count > 0;  // another program's launches name no operands, and a product is a product
+      const bool again = of_plimsoll && makes_activations(kind) && kind != OpKind::kAdd && kind != OpKind::kDequantize;
       return again ? WorkClass::kRecompute : WorkClass::kBackward;
     }
     case Phase::kOptimizer:

@@ -222,6 +222,24 @@ class GrowingQuestion {
     return near_answer(*grown, found_, {.threads = effort_.threads});
   }
 
+  /// Whether attention would slide, of which plans of ours know nothing.
+  [[nodiscard]] bool slides(std::int64_t value) const {
+    const auto grown = growth_(question_, value);
+    return !question_.stack && grown && grown->spec.slides_over(grown->recipe.sequence);
+  }
+
+  /// The options with values alone whose attention is full.
+  LargestOptions within_window(LargestOptions options) const {
+    if (slides(1) || !slides(options.most)) return options;
+    std::int64_t low = 1;
+    while (options.most - low > 1) {
+      const std::int64_t middle = low + (options.most - low) / 2;
+      (slides(middle) ? options.most : low) = middle;
+    }
+    options.most = low;
+    return options;
+  }
+
   /// The options with what memory as a whole allows.
   LargestOptions bounded(LargestOptions options) const {
     if (!bounded()) return options;
@@ -280,10 +298,12 @@ class GrowingQuestion {
 Result<LargestFit> largest_fit(const Question& question, const Growth& growth, const LargestOptions& options,
                                const LargestEffort& effort) {
   GrowingQuestion growing(question, growth, effort);
-  const LargestOptions bounded = growing.bounded(options);
+  const LargestOptions in_window = growing.within_window(options);
+  const LargestOptions bounded = growing.bounded(in_window);
   auto largest = find_largest([&](std::int64_t value, bool thorough) { return growing.probe(value, thorough); }, bounded);
   if (!largest) return largest;
-  const bool ends_at_bound = largest->value == bounded.most && bounded.most < options.most;
+  const bool ends_at_bound = largest->value == bounded.most && bounded.most < in_window.most;
+  if (largest->value == in_window.most && in_window.most < options.most) largest->window = question.spec.window;
   if (ends_at_bound || growing.refused_at_once(largest->value + 1)) {
     const auto beyond = growing.beyond(largest->value + 1);
     if (!beyond) return fail(beyond.error());

@@ -77,7 +77,7 @@ Result<Extent> parse_extent(std::string_view text) {
   if (text == "model" || text == "layers") return Extent::kLayers;
   if (text == "width") return Extent::kWidth;
   if (text == "batch") return Extent::kBatch;
-  if (text == "sequence") return Extent::kSequence;
+  if (text == "sequence" || text == "seq") return Extent::kSequence;
   return fail({.kind = ErrorKind::kInput, .what = fmt::format("'{}' is nothing that can be largest", text), .where = "--what",
                .remedy = "choose model, width, batch or sequence"});
 }

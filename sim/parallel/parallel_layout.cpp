@@ -134,11 +134,11 @@ Result<void> check_layout(const ModelSpec& spec, const Recipe& recipe, const Par
                           std::int64_t gpus) {
   if (spec.reads_images() || spec.is_conv_net() || spec.decoder_layers > 0) {
     return refuse("MODEL", fmt::format("{} is no plain stack of blocks over tokens", spec.name),
-                  "take a GPT, Llama or BERT");
+                  "take a GPT, Llama or BERT, or say --stack pytorch");
   }
   if (const std::string_view foreign = foreign_feature(spec); !foreign.empty()) {
     return refuse("MODEL", fmt::format("{} {}, for which no layout has sizes", spec.name, foreign),
-                  "only --stack pytorch can tell how it would be trained, on one GPU");
+                  spec.latent.exists() ? "say --stack megatron, or --stack pytorch --zero 3" : "say --stack pytorch --zero 3");
   }
   if (layout.zero > 0 && layout.data_ranks == 1)
     return refuse("--zero", "there is one data rank, which shares nothing out", "leave --zero out");
@@ -172,8 +172,9 @@ std::string describe(const ParallelLayout& layout) {
   if (layout.expert_ranks > 1) text += fmt::format(", ep {}", layout.expert_ranks);
   if (layout.zero > 0) text += fmt::format(", ZeRO-{}", layout.zero);
   if (layout.sequence_parallel) text += ", sequence parallel";
-  text += fmt::format(", {} micro-batches of {}, recompute {}", layout.micro_batches(), layout.micro_batch,
-                      to_text(layout.recomputation));
+  const std::string_view again = to_text(layout.recomputation);
+  text += layout.micro_batches() == 1 ? fmt::format(", 1 micro-batch of {}, recompute {}", layout.micro_batch, again)
+                                      : fmt::format(", {} micro-batches of {}, recompute {}", layout.micro_batches(), layout.micro_batch, again);
   if (layout.cuts_products) text += ", collectives beside pieces of products";
   return text + (layout.partitions_checkpoints ? ", checkpoints partitioned" : "");
 }

@@ -99,17 +99,19 @@ std::string ranks_text(const StackSetup& setup) {
   if (setup.tiled_mlp) text += ", feed-forward layers in tiles";
   if (setup.tensor_ranks > 1 && !cuts_layers(setup)) text += fmt::format(", layers shared by {} GPUs", setup.tensor_ranks);
   if (setup.context_ranks > 1 && !cuts_layers(setup)) text += fmt::format(", sequences shared by {} GPUs", setup.context_ranks);
-  if (setup.expert_ranks > 1) text += fmt::format(", experts shared by {} GPUs", setup.expert_ranks);
   if (setup.zero > 0) text += fmt::format(", ZeRO-{}", setup.zero);
   if (zero_ranks(setup) > 1) text += fmt::format(" over {} GPUs", zero_ranks(setup));
+  if (setup.expert_ranks > 1) text += fmt::format(", experts shared by {} GPUs", setup.expert_ranks);
   return text;
 }
 
 }  // namespace
 
 std::string describe(const StackSetup& setup) {
-  return fmt::format("{} modules", to_text(setup.modules)) + kernels_text(setup) + kept_text(setup) + adapters_text(setup) + loop_text(setup) +
-         software_text(setup) + homes_text(setup) + ranks_text(setup) + fmt::format(", {} optimizer", to_text(setup.loop));
+  const bool own = setup.stack == Stack::kLlmc;
+  const std::string layers = own ? std::string("layers of its own") : fmt::format("{} modules", to_text(setup.modules));
+  return layers + kernels_text(setup) + kept_text(setup) + adapters_text(setup) + loop_text(setup) + software_text(setup) + homes_text(setup) +
+         ranks_text(setup) + (own ? std::string() : fmt::format(", {} optimizer", to_text(setup.loop)));
 }
 
 }  // namespace plimsoll

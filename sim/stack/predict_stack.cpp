@@ -9,6 +9,7 @@
 #include "sim/stack/check_preference.h"
 #include "sim/stack/device_room.h"
 #include "sim/stack/kernel_rates.h"
+#include "sim/stack/llmc/check_llmc.h"
 #include "sim/stack/llmc/llmc_arenas.h"
 #include "sim/stack/modules/module_rules.h"
 #include "sim/stack/node_placement.h"

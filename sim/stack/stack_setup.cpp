@@ -1,10 +1,13 @@
 #include "sim/stack/stack_setup.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <array>
 #include <utility>
+#include <vector>
 
+#include "core/base/nearest_names.h"
 #include "sim/stack/sequence_ranks.h"
 #include "sim/stack/tensor_ranks.h"
 
@@ -56,12 +59,14 @@ std::string_view name_in(const Names<Value, count>& names, Value value) {
 
 template <typename Value, std::size_t count>
 Result<Value> value_in(const Names<Value, count>& names, std::string_view text, std::string_view what) {
-  std::string all;
+  std::vector<std::string> words;
   for (const auto& [value, name] : names) {
     if (name == text) return value;
-    all += fmt::format("{}{}", all.empty() ? "" : ", ", name);
+    words.emplace_back(name);
   }
-  return fail({.kind = ErrorKind::kInput, .what = fmt::format("'{}' is no {}", text, what), .where = {}, .remedy = "choose one of " + all});
+  const auto near = near_names(text, words);
+  return fail({.kind = ErrorKind::kInput, .what = fmt::format("'{}' is no {}", text, what), .where = {},
+               .remedy = near.empty() ? fmt::format("choose one of {}", fmt::join(words, ", ")) : did_you_mean(text, near)});
 }
 
 }  // namespace

@@ -202,6 +202,9 @@ TEST_CASE("a plan or run file that is broken or cut short is refused by name, pl
   write_file(made.folder.file("newer.json"), newer);
   write_file(made.folder.file("list.json"), "[1, 2]");
   write_file(made.folder.file("empty.json"), "");
+  write_file(made.folder.file("config.json"), R"({"model_type": "gpt2"})");
+  write_file(made.folder.file("few.csv"), "a,b\n");
+  std::filesystem::create_directory(made.folder.file("folder"));
   made.cut("cut.plimsoll", "run.plimsoll");
   check(made.folder,
         {{"plan", {"simulate", "cut.json"}, 2, {"cut.json", "line 2, byte 24", "expected"}},
@@ -213,6 +216,9 @@ TEST_CASE("a plan or run file that is broken or cut short is refused by name, pl
          {"run file as a plan", {"simulate", "run.plimsoll"}, 2, {"run.plimsoll"}},
          {"plan as a run file", {"compare", "plan.json"}, 2, {"plan.json"}},
          {"run file", {"show", "cut.plimsoll"}, 2, {"cut.plimsoll"}},
+         {"folder as a run file", {"show", "folder"}, 2, {"folder: this is a folder"}},
+         {"model's configuration as a plan", {"simulate", "config.json"}, 2, {"config.json: this is a model's configuration, not a plan"}},
+         {"short table that is no measurements", {"fit", "gpt2", "--calibration", "few.csv"}, 2, {"few.csv: the file holds no samples"}},
          {"no such run file", {"compare", "nothing"}, 2, {"nothing", "no such file"}},
          {"no such plan", {"simulate", "nothing.json"}, 2, {"nothing.json", "no such file"}}});
 }

@@ -43,6 +43,18 @@ TEST_CASE("a run of a model with experts prints its auxiliary loss and what was 
   for (const double refused : answer["expert_overflow"]) CHECK(refused >= 0.5);  // there is room for half of the tokens
 }
 
+TEST_CASE("a search for layouts tells that it leaves experts unshared, but not where --ep or the model says otherwise") {
+  const TemporaryFolder folder;
+  const auto told = [&](const std::string& model, const Arguments& more) {
+    Arguments line{"fit", model, "--on", "2x A100 80GB SXM4"};
+    line.insert(line.end(), more.begin(), more.end());
+    return plimsoll_in(folder, line).out.find("say how many GPUs share them") != std::string::npos;
+  };
+  CHECK(told(kSwitch, {}));
+  CHECK_FALSE(told(kSwitch, {"--ep", "2"}));
+  CHECK_FALSE(told("gpt:layers=2,hidden=16,heads=2,vocab=256,positions=32", {}));
+}
+
 TEST_CASE("experts that cannot be are refused before anything runs") {
   const TemporaryFolder folder;
   const std::string base = "gpt:layers=2,hidden=16,heads=2,vocab=256,positions=32,";

@@ -42,6 +42,11 @@ TEST_CASE("a line that cannot be read is answered with its command, its option a
            {{"fit", "gpt2", "xl"},
             "plimsoll: plimsoll fit: 'xl' is one argument too many\n  put a name of several words in quotes"},
            {{"fit", "gpt2", "--batch", "many"}, "--batch"},
+           {{"fit", "gpt2", "--on", "2x8 T4"}, "--on: 2 nodes of 8 GPUs are --on \"16x T4\" --nodes 2"},
+           {{"fit", "gpt2", "--on", "2x 8x T4"}, "--on: 2 nodes of 8 GPUs are --on \"16x T4\" --nodes 2"},
+           {{"simulate", "gpt2"}, "plimsoll: 'gpt2' is a model, and without --on a plan is simulated\n  name a GPU for it with --on"},
+           {{"run", "gpt2", "--data", "text.txt", "--out", "run"}, "--out is none of its options\n  did you mean --output"},
+           {{"recompute", "gpt2", "--on", "T4", "--budget", "3"}, "--budget: '3' is 3 bytes\n  write its unit: 3GiB, 3MiB"},
            {{"fit", "gpt2", "--on", "2x T4", "--gpus", "3"}, "--gpus: 3 contradicts --on, which names 2 x T4"},
            {{"fit", "gpt2", "--on", "2x T4", "--workload", "dpo"}, "--gpus would be ignored by --workload dpo"},
            {{"fit", "gpt2", "--on", "T4", "--workload", "inference", "--base-bits", "4"},
@@ -64,6 +69,15 @@ TEST_CASE("a name that is none of a model or a GPU is answered with what was mea
            {{"fit", "sdxl", "--on", "T4"}, "it seems to be a model that makes pictures: fit answers for sd1.5-unet and dit-xl/2"},
            {{"plan", "sd1.5-unet", "--on", "T4"}, "there is no model of the name 'sd1.5-unet'\n  it seems to be a model that makes pictures"},
            {{"fit", "lama3-8b", "--on", "T4"}, "did you mean llama3-8b"},
+           {{"machines", "nothing-like-it"}, "no GPU is called 'nothing-like-it'\n  plimsoll machines lists them"},
+           {{"tokenize", "text.txt", "--tokenizer", "gpt2", "-o", "t.bin"}, "gpt2: no such file\n  a tokenizer.json of Hugging Face's"},
+           {{"fit", "deepseek-v2-lite", "--on", "8x T4"}, "for which no layout has sizes\n  say --stack megatron, or --stack pytorch --zero 3\n"},
+           {{"fit", "gpt2", "--on", "T4", "--workload", "finetune"}, "no workload is called 'finetune'\n  leave it out to train on texts, or choose"},
+           {{"fit", "gpt2", "--on", "T4", "--workload", "infrence"}, "did you mean inference"},
+           {{"fit", "mixtral", "--on", "T4"}, "did you mean mixtral-8x7b, mixtral-8x22b"},
+           {{"fit", "qwen3", "--on", "T4"}, "did you mean qwen3-"},
+           {{"curve", "--family", "gtp2", "--on", "T4", "--tokens", "1B"}, "did you mean gpt2, gpt3"},
+           {{"fit", "gpt2", "--on", "RTX"}, "RTX 2080 Ti, Titan RTX, RTX 3050 8GB and "},
            {{"machines", "4090", "--on", "T4", "-o", "t4.json"}, "'4090' would be ignored: it chooses from the list of GPUs"},
            {{"fit", ""}, "no model was named\n  name one of plimsoll models"},
            {{"fit", "gpt2", "--on", ""}, "--on: no GPU was named; leave it out, or say --on this, for this computer\n"}});
@@ -77,6 +91,11 @@ TEST_CASE("a word of another program is answered with the option that says the s
            {{"fit", "gpt2", "--on", "T4", "--zero_stage", "3"}, "that is --zero here. "},
            {{"fit", "gpt2", "--on", "T4", "--n-gpu-layers", "20"}, "that is --percent (of weights, cache and activations"},
            {{"fit", "gpt2", "--on", "T4", "--stack", "FSDP"}, "'FSDP' is no software stack\n  here that is --stack pytorch --zero 3\n"},
+           {{"fit", "gpt2", "--on", "T4", "--stack", "unsloth"}, "here that is --stack pytorch --modules unsloth\n"},
+           {{"fit", "gpt2", "--on", "T4", "--stack", "pytroch"}, "'pytroch' is no software stack\n  did you mean pytorch"},
+           {{"export", "gpt2", "--on", "T4", "--to", "fsdp"}, "here that is --to fsdp2, or accelerate-fsdp\n"},
+           {{"export", "gpt2", "--on", "T4", "--to", "deepsped"}, "did you mean deepspeed"},
+           {{"fit", "gpt2", "--lora-target-modules", "q_proj"}, "that is --lora 16:q,v here. "},
            {{"fit", "gpt2", "--on", "T4", "--optimizer", "adamw_torch_fused"}, "unknown optimizer 'adamw_torch_fused'\n  here that is --optimizer adamw"},
            {{"fit", "gpt2", "--on", "T4", "--optimizer", "paged_adamw_8bit"}, "here that is --optimizer adam8bit --paged-states, with --stack pytorch\n"},
            {{"fit", "gpt2", "--on", "T4", "--optimizer", "galore:128"}, "here that is --optimizer adamw --projection galore:RANK"},
@@ -96,6 +115,7 @@ TEST_CASE("a part of a name chooses from the lists of models and GPUs") {
   const std::string models = lines({"models", "Qwen3", "--csv"});
   CHECK_THAT(models, Catch::Contains("qwen3-4b,4022468096") && !Catch::Contains("gpt2"));
   CHECK(!Catch::Contains("qwen2.5-32b").match(models));  // whose other name qwen-32b has the letters too
+  CHECK_THAT(lines({"models", "unsloth/gemma-2-9b-bnb-4bit"}), Catch::Contains("\ngemma-2-9b "));
   CHECK_THAT(lines({"models", "allenai", "--json"}), Catch::Contains("\"olmo-3-7b\"") && !Catch::Contains("\"qwen"));
   const std::string boards = lines({"machines", "rtx2060"});
   CHECK_THAT(boards, Catch::Contains("RTX 2060 6GB") && Catch::Contains("RTX 2060 12GB") && !Catch::Contains("RTX 3060"));
@@ -157,6 +177,19 @@ TEST_CASE("a plan that is made, validated, simulated, run and compared agrees wi
   CHECK(plimsoll_in(folder, {"simulate", "plan.json", "--calibration", "run.plimsoll"}).code == 0);
   REQUIRE(plimsoll_in(folder, {"export", "run.plimsoll", "--plan", "same.json", "--chrome", "trace.json"}).code == 0);
   CHECK(read_whole(folder.file("same.json")) == read_whole(folder.file("plan.json")));
+  const ChildEnd twice = plimsoll_in(folder, {"export", "run.plimsoll", "--chrome", "one.json", "--plan", "one.json"});
+  CHECK(twice.code == 2);
+  CHECK_THAT(twice.err, Catch::Contains("one.json: two files would have this name"));
+  // Two runs of one plan stand beside each other; runs of two plans do not.
+  const Arguments again{"run", "same.json", "--data", kText, "--steps", "6", "--device-memory", "16MiB", "--ram", "64MiB", "-o", "again.plimsoll"};
+  REQUIRE(plimsoll_in(folder, again).code == 0);
+  const ChildEnd both = plimsoll_in(folder, {"compare", "run.plimsoll", "again.plimsoll"});
+  CHECK(both.code == 0);
+  CHECK_THAT(both.out, Catch::Contains("the other      this run") && !Catch::Contains("predicted"));
+  REQUIRE(plimsoll_in(folder, {"run", kTinyModel, "--data", kText, "--steps", "4", "--strategy", "recompute", "-o", "third.plimsoll"}).code == 0);
+  const ChildEnd apart = plimsoll_in(folder, {"compare", "run.plimsoll", "third.plimsoll"});
+  CHECK(apart.code == 2);
+  CHECK_THAT(apart.err, Catch::Contains("run.plimsoll: it ran another plan than third.plimsoll") && Catch::Contains("--plan plan.json"));
 }
 
 TEST_CASE("run says each thing that it assumes once, and nothing at all when it is to be quiet") {
@@ -167,6 +200,11 @@ TEST_CASE("run says each thing that it assumes once, and nothing at all when it 
   REQUIRE_THAT(talks.err, Catch::Contains(note));
   CHECK(talks.err.find(note, talks.err.find(note) + 1) == std::string::npos);
   CHECK_THAT(talks.out, Catch::Contains("together"));
+  CHECK_THAT(talks.err, !Catch::Contains("is read as it stands"));
+  write_file(folder.file("texts.jsonl"), R"({"text": ")" + std::string(200, 'a') + "\"}\n");
+  const ChildEnd raw = plimsoll_in(folder, {"run", kTinyModel, "--data", "texts.jsonl", "--steps", "2", "-o", "raw.plimsoll"});
+  CHECK(raw.code == 0);
+  CHECK_THAT(raw.err, Catch::Contains("texts.jsonl is read as it stands, a byte a token; plimsoll tokenize makes tokens"));
   const ChildEnd quiet = plimsoll_in(folder, tiny_run("3", {"--quiet", "--force"}));
   CHECK(quiet.code == 0);
   CHECK(quiet.err.empty());

@@ -48,6 +48,16 @@ TEST_CASE("a folder that cannot be written is named before any work is done") {
   refused({"plan", kTinyModel, "-o", "nowhere/plan.json"}, "nowhere");
 }
 
+TEST_CASE("a cache that cannot be looked into is as if this computer had not been measured") {
+  const TemporaryFolder folder;
+  Arguments line{"/usr/bin/env", "XDG_CACHE_HOME=/" + std::string(300, 'x')};  // longer than any file's name
+  for (const std::string& word : command_line({"fit", kTinyModel})) line.push_back(word);
+  const ChildEnd end = run_child(line, folder.path());
+  INFO(end.err);
+  CHECK(end.code == 0);
+  CHECK_THAT(end.out, Catch::Contains("costs are assumed; plimsoll machines --probe measures this computer"));
+}
+
 TEST_CASE("a disk that is full ends the run with 4, and what was committed stays readable") {
   const TemporaryFolder folder;
   const ChildEnd end = plimsoll_in(folder, tiny_run("1000000"), 600'000);  // the limit stands for the full disk

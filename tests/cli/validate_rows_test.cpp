@@ -20,7 +20,9 @@ TEST_CASE("validate takes files of published rows from anywhere and says which r
   const auto end = plimsoll_in(folder, {"validate", "rows"});
   CHECK(end.code == 0);
   CHECK(end.out.find("2 published rows: 1 can be stated, 1 of them are fully specified") != std::string::npos);
-  CHECK(end.out.find("1  unknown model") != std::string::npos);
+  CHECK(end.out.find("rows:3  unknown model: no such model") != std::string::npos);
+  CHECK(end.out.find("memory of the process") != std::string::npos);
+  CHECK(end.out.find("LoHan") == std::string::npos);  // a target that no row of these is of
   const auto csv = plimsoll_in(folder, {"validate", "rows", "--csv"});
   CHECK(csv.out.find("unknown model: no such model") != std::string::npos);
   CHECK(plimsoll_in(folder, {"validate", "rows", "--json"}).out.find("{\"format_version\":1,\"rows\":2,") == 0);
@@ -33,6 +35,10 @@ TEST_CASE("a damaged file of rows, an unknown family and an unknown measure are 
   CHECK(damaged.code == 2);
   CHECK(damaged.err.find("rows.csv:4") != std::string::npos);
   write_file(folder.file("other.csv"), "a,b\n1,2\n");
+  write_file(folder.file("none.csv"), kRows.substr(0, kRows.find('\n') + 1));
+  const auto none = plimsoll_in(folder, {"validate", "none.csv"});
+  CHECK(none.code == 2);
+  CHECK(none.err.find("none.csv: a header without rows") != std::string::npos);
   CHECK(plimsoll_in(folder, {"validate", "other.csv"}).err.find("the header is not one of published rows") != std::string::npos);
   CHECK(plimsoll_in(folder, {"validate", "--family", "nobody"}).code == 2);
   const auto metric = plimsoll_in(folder, {"validate", "--metric", "bytes"});

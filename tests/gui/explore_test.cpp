@@ -10,6 +10,7 @@
 #include <QTest>
 #include <QUrl>
 
+#include <algorithm>
 #include <fstream>
 
 #include "core/plan/verify_plan.h"
@@ -109,6 +110,28 @@ TEST_CASE("the window's answer is that of plimsoll fit: the same search, nothing
   REQUIRE(answer);
   CHECK(page.verdict()->plan->answer.strategy == answer->strategy);
   CHECK(page.verdict()->plan->answer.step_seconds == answer->step_seconds);
+}
+
+TEST_CASE("under WSL2 the window's answer has the memory that plimsoll fit has there") {
+  const TemporaryFolder folder;
+  auto options = kStart;
+  options.insert("os", "wsl2");
+  const auto window = test::make_window(folder, options);
+  ExplorePage& page = explore(*window);
+  REQUIRE(settled(page));
+  // WSL2 has half of the computer's 16 GiB unless it is told otherwise.
+  const auto& memory = page.verdict()->answer().memory;
+  const auto host = std::find_if(memory.begin(), memory.end(), [](const auto& space) { return space.space == "host"; });
+  REQUIRE(host != memory.end());
+  CHECK(host->usable == Bytes(std::int64_t{8} << 30));
+  auto* list = page.findChild<QComboBox*>("os");
+  CHECK(list->currentText() == "WSL2");
+  CHECK_FALSE(with_options({}, {{"os", "wls2"}}).has_value());
+  for (const auto& [option, value] : {std::pair{"base-bits", "3"}, {"zero", "9"}, {"recompute", "half"}}) {
+    CHECK_FALSE(with_options({}, {{option, value}}).has_value());
+  }
+  CHECK(with_options({}, {{"recompute", "every:4"}})->recompute == "every:4");
+  CHECK(with_options({}, {{"os", "linux"}, {"lora", "8"}, {"base-bits", "4"}})->base_bits == 4);
 }
 
 TEST_CASE("dragging a slider is one change to undo") {

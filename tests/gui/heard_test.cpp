@@ -31,7 +31,7 @@ constexpr std::array kAsked{"commands/export_program", "commands/fit_parallel", 
                             "commands/run", "commands/run_request", "inputs/cuda_machine", "inputs/load_plan",
                             "inputs/own_drive", "inputs/probe_cache", "inputs/resume_source",
                             "inputs/target_machine", "inputs/this_machine", "inputs/trained_model",
-                            "options/adapter_flags", "options/machine_flags", "options/other_stack",
+                            "options/adapter_flags", "options/divide_gpus", "options/machine_flags", "options/other_stack",
                             "options/parallel_flags", "options/parse_rate", "options/run_flags",
                             "options/stack_choice", "options/stack_flags", "options/strategy_choice",
                             "options/training_flags", "print/progress_lines", "print/timeline_file"};

@@ -132,6 +132,8 @@ TEST_CASE("what cannot be asked is refused in Chinese, too") {
   check_chinese(
       catalogue,
       "dp 8, tp 4, pp 16 x 6 chunks (interleaved), ZeRO-1, sequence parallel, 32 micro-batches of 1, recompute none");
+  check_chinese(catalogue, "dp 8, tp 2, pp 1, 1 micro-batch of 2, recompute full");
+  check_chinese(catalogue, "the model checkpoints every block, with deepspeed.checkpointing.checkpoint or gradient_checkpointing_enable()");
 }
 
 TEST_CASE("a place in a file is told in Chinese before what is wrong there") {

@@ -81,6 +81,7 @@ TEST_CASE("damaged, foreign and unreadable files are messages, one each, and the
   const auto window = test::make_window(folder, kStart);
   REQUIRE(settled(*window));
   const std::pair<const char*, const char*> files[] = {{"damaged.plimsoll", "no database"},
+                                                       {"empty.json", ""},
                                                        {"cut.json", R"({"traceEvents":[{"ph":"X","ts":1,)"},
                                                        {"noise.safetensors", "\xff\xff\xff\xff\xff\xff\xff\x7f{}"}};
   for (const auto& [name, content] : files) {

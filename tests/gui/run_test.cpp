@@ -193,6 +193,9 @@ TEST_CASE("a plan found for this computer is exported and trained as it is") {
   INFO((exported ? std::string() : exported.error().text()));
   REQUIRE(exported);
   RunPage& page = run_page(*window);
+  REQUIRE(window->open_file(path));  // as the menu does
+  CHECK(window->current_page()->name() == "run");
+  CHECK(page.choices().model == path);
   RunChoices choices = tiny(folder, 12);
   choices.model = path;
   page.choose(choices, "all");

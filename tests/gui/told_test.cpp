@@ -17,6 +17,7 @@
 
 #include "gui/app/find_engine.h"
 #include "gui/explore/explore_page.h"
+#include "gui/explore/offered_values.h"
 #include "gui/explore/told_answer.h"
 #include "gui/explore/verdict_card.h"
 #include "gui/jobs/engine_call.h"
@@ -84,6 +85,8 @@ TEST_CASE("choices become the options of fit, and those that are as usual are le
   CHECK(asks_program(c));
   CHECK(fit_options(c) == QStringList{"gpt2", "--on", "RTX 3090", "--ram", "16GiB", "--optimizer", "adamw", "--stack",
                                       "deepspeed", "--zero", "2", "--offload", "optimizer:cpu", "--batch", "4"});
+  c.os = "wsl2";
+  CHECK(fit_options(c).join(' ').contains("--ram 16GiB --os wsl2 --optimizer"));
   c.preferences = "dpo";
   CHECK(fit_options(c).join(' ').contains("--stack deepspeed --workload dpo --zero 2"));
   c.preferences = "grpo";
@@ -101,6 +104,80 @@ TEST_CASE("choices become the options of fit, and those that are as usual are le
   CHECK(fit_options(c) == QStringList{"gpt2-xl", "--on", "A100 80GB SXM4", "--gpus", "8", "--optimizer", "adamw", "--tp", "2"});
   c.layout = {"--dp", "8"};
   CHECK(fit_options(c) == QStringList{"gpt2-xl", "--on", "A100 80GB SXM4", "--gpus", "8", "--optimizer", "adamw", "--dp", "8"});
+}
+
+TEST_CASE("lists offer what the program that trains takes, and what was asked for whether or not it is taken") {
+  Choices c;
+  CHECK(offered_strategies(c).contains(kByHand));
+  CHECK(offered_zero_stages(c) == QStringList{"", "0", "1", "2", "3"});
+  c.stack = "megatron";  // as its check says: ZeRO-1 at most, no LAMB, states in fp32, no adapters
+  CHECK(offered_zero_stages(c) == QStringList{"", "0", "1"});
+  CHECK(offered_optimizers(c) == QStringList{"sgd", "momentum", "adam", "adamw", "lion", "muon"});
+  CHECK(offered_precisions(c) == QStringList{"", "fp32", "tf32", "fp16-mixed", "bf16-mixed"});
+  CHECK(offered_strategies(c) == QStringList{"auto"});
+  CHECK_FALSE(offers_adapters(c));
+  c.stack = "llm.c";
+  CHECK(offered_optimizers(c) == QStringList{"adamw"});
+  CHECK(offered_precisions(c) == QStringList{"", "fp32", "bf16-mixed"});
+  CHECK(offered_zero_stages(c) == QStringList{"", "0", "1"});
+  c.stack = "colossalai";
+  CHECK(offered_strategies(c) == QStringList{"auto", "gemini-static", "gemini"});
+  c.stack = "megatron";
+  c.gpus = 8;
+  for (const auto& [model, has] : {std::pair{"gpt2", false}, {"qwen3-30b-a3b", true}, {"gpt:layers=2,hidden=64,heads=4,vocab=256", false},
+                                   {"gpt:layers=2,hidden=64,heads=4,vocab=256,experts=4", true}, {"a/config.json", true}}) {
+    c.model = model;
+    CHECK(offers_expert_ranks(c) == has);
+  }
+  c.expert_ranks = 8;
+  c.sequence_parallel = true;
+  CHECK(fit_options(c).join(' ').endsWith("--stack megatron --ep 8"));  // rows are shared by tensor ranks, of which there is one
+  c.tensor_ranks = 2;
+  CHECK(fit_options(c).join(' ').endsWith("--tp 2 --ep 8 --sequence-parallel"));
+  c.stack = "colossalai";
+  c.optimizer = "lamb";
+  c.zero = "3";
+  c.lora_rank = 8;
+  c.strategy = "gemini";
+  c.stack = "megatron";
+  CHECK(offered_optimizers(c).contains("lamb"));  // the command line said so
+  CHECK(offers_adapters(c));
+  const Choices taken = with_taken_values(c);
+  CHECK(taken.optimizer == "adamw");
+  CHECK(taken.zero.isEmpty());
+  CHECK(taken.lora_rank == 0);
+  CHECK(taken.strategy == "auto");
+  c.stack = "pytorch";
+  CHECK(with_taken_values(c).expert_ranks == 0);
+  CHECK(with_taken_values(c).tensor_ranks == 0);
+}
+
+TEST_CASE("nothing that the page offers under Megatron-LM is refused by the program, and what it does not take goes when it is chosen") {
+  const TemporaryFolder folder;
+  const auto window = test::make_window(folder, {{"model", "gpt2"}, {"on", "A100 80GB SXM4"}, {"stack", "pytorch"}, {"optimizer", "lamb"},
+                                                 {"lora", "8"}, {"zero", "3"}});
+  ExplorePage& page = explore(*window);
+  REQUIRE(settled(page));
+  auto* stack = page.findChild<QComboBox*>("stack");
+  stack->setCurrentIndex(stack->findData("megatron"));
+  Q_EMIT stack->activated(stack->currentIndex());
+  REQUIRE(settled(page));
+  CHECK(page.choices().optimizer == "adamw");
+  CHECK(page.verdict() != nullptr);
+  for (const char* list : {"optimizer", "precision", "zero"}) {
+    auto* box = page.findChild<QComboBox*>(list);
+    REQUIRE(box->count() > 2);
+    for (int i = 0; i < box->count(); ++i) {
+      if (box->itemData(i).toString().isEmpty()) continue;
+      Choices c = page.choices();
+      (QString(list) == "optimizer" ? c.optimizer : QString(list) == "zero" ? c.zero : c.precision) = box->itemData(i).toString();
+      const QStringList asked = QStringList{"fit"} + fit_options(c) + QStringList{"--json"};
+      INFO(asked.join(' ').toStdString());
+      CHECK_FALSE(printed(asked).contains("error"));
+    }
+  }
+  window->undo_stack().undo();
+  CHECK(page.choices().optimizer == "lamb");
 }
 
 TEST_CASE("the verdict of another program is what plimsoll fit prints, and its step is drawn over time") {

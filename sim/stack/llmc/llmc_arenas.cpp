@@ -1,17 +1,11 @@
 #include "sim/stack/llmc/llmc_arenas.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 namespace plimsoll {
 namespace {
 
 constexpr std::int64_t kVocabularyStep = 128;
-
-tl::unexpected<Error> beyond(std::string what) {
-  return fail({.kind = ErrorKind::kInput, .what = "llm.c trains GPT-2: " + std::move(what), .where = {}, .remedy = "choose --stack pytorch"});
-}
 
 std::int64_t padded_vocabulary(const ModelSpec& spec) { return (spec.vocabulary + kVocabularyStep - 1) / kVocabularyStep * kVocabularyStep; }
 
@@ -74,18 +68,6 @@ void launch_layer(Tape& tape, std::int64_t tokens, const ModelSpec& spec, const 
 }
 
 }  // namespace
-
-Result<void> check_llmc(const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup) {
-  const bool gpt2 = spec.family == Family::kGpt2 && spec.tied_head && spec.positions == PositionKind::kLearned && spec.ffn == 4 * spec.hidden &&
-                    spec.activation == ActivationKind::kGeluTanh;
-  if (!gpt2) return beyond(fmt::format("{} is another architecture", spec.name));
-  if (recipe.precision != Precision::kBf16Mixed && recipe.precision != Precision::kFp32) return beyond("its precisions are bf16 and fp32");
-  if (recipe.optimizer != OptimizerKind::kAdamW) return beyond("its optimizer is AdamW");
-  if (setup.zero > 1) return beyond("it shares out optimizer states (ZeRO-1), nothing more");
-  if (setup.tensor_ranks > 1 || setup.stages > 1 || setup.context_ranks > 1) return beyond("its GPUs share the batch alone");
-  if (recipe.adapter.exists()) return beyond("it trains all parameters, without adapters");
-  return {};
-}
 
 LlmcArenas llmc_arenas(const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup) {
   const std::int64_t count = parameters_of(spec);

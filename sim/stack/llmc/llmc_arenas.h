@@ -1,6 +1,5 @@
 #pragma once
 
-#include "core/base/result.h"
 #include "core/model/model_spec.h"
 #include "core/model/recipe.h"
 #include "sim/stack/stack_setup.h"
@@ -17,9 +16,6 @@ struct LlmcArenas {
 
   [[nodiscard]] Bytes total() const { return parameters + gradients + optimizer + activations; }
 };
-
-/// What it trains: GPT-2 with a tied head in bf16 or fp32, AdamW, ZeRO up to stage 1. Anything else is an error that names it.
-Result<void> check_llmc(const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup);
 
 /// Sizes by its own tables of tensors. Recomputation: none is its -r 0, selective (GELU) -r 1, full (GELU and LayerNorm) -r 2.
 LlmcArenas llmc_arenas(const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup);

@@ -1,5 +1,7 @@
 #include "sim/stack/lowering/simulate_dynamic.h"
 
+#include <fmt/format.h>
+
 #include "core/plan/expand.h"
 #include "core/plan/verify_plan.h"
 #include "sim/stack/lowering/allocation_events.h"
@@ -75,7 +77,11 @@ Result<FitAnswer> simulate_dynamic(const Plan& plan) {
   prediction.time = timed_step(plan);
   const GpuEntry gpu = gpu_of(plan.platform);
   set_interval(prediction.time, product_type(plan), gpu);
-  return stack_answer(plan.spec, plan.recipe, *setup, gpu, prediction);
+  FitAnswer answer = stack_answer(plan.spec, plan.recipe, *setup, gpu, prediction);
+  const std::string& words = plan.strategy.name;  // layers, recomputation and optimizer are in the plan's launches, not in its words
+  const auto comma = words.find(", ");
+  answer.setup = comma == std::string::npos ? std::string("as planned") : fmt::format("as planned, {}", words.substr(comma + 2));
+  return answer;
 }
 
 }  // namespace plimsoll

@@ -127,8 +127,9 @@ Result<void> check_degrees(const ModelSpec& spec, const Recipe& recipe, const St
   if (setup.chunks > 1 && recipe.accumulate % setup.stages != 0) {
     return contradiction(fmt::format("{} micro-batches do not divide by {} stages, as interleaved chunks need", recipe.accumulate, setup.stages));
   }
-  if (recipe.sequence % (setup.context_ranks * (setup.sequence_parallel ? t : 1)) != 0) {
-    return contradiction(fmt::format("a sequence of {} does not divide by its ranks", recipe.sequence));
+  const std::int64_t of_sequence = setup.context_ranks * (setup.sequence_parallel ? t : 1);
+  if (recipe.sequence % of_sequence != 0) {
+    return contradiction(fmt::format("a sequence of {} does not divide by the {} ranks that share it", recipe.sequence, of_sequence));
   }
   return {};
 }

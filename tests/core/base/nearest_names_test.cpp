@@ -16,3 +16,12 @@ TEST_CASE("nearest_names answers hostile input in bounded work") {
   CHECK(nearest_names(huge, {"gpt2", "llama"}, 2).size() == 2);
   CHECK(nearest_names("", {}, 3).empty());
 }
+
+TEST_CASE("near_names has what the word begins, however long it goes on, and each name once") {
+  const std::vector<std::string> names{"mistral-7b", "mixtral-8x7b", "llama-30b", "llama3-8b", "llama3-70b", "t5-small", "gpt2", "gpt2"};
+  CHECK(near_names("mixtral", names).front() == "mixtral-8x7b");  // "mistral-7b" is four edits away
+  CHECK(near_names("t5", names) == std::vector<std::string>{"t5-small"});
+  CHECK(near_names("llama-3", names) == std::vector<std::string>{"llama3-8b", "llama3-70b", "llama-30b"});  // 3 is no 30
+  CHECK(nearest_names("gpt", names, 8).size() == 7);
+  CHECK(near_names("x", names).empty());  // a letter begins nothing
+}

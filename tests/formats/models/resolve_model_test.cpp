@@ -95,6 +95,8 @@ TEST_CASE("unknown names suggest the nearest, and paths that are no model say so
   REQUIRE_FALSE(text);
   CHECK(text.error().what == "this is no model");
   CHECK(resolve_model(folder.path().string()).error().what == "the folder has neither a config.json nor a safetensors file");
+  static_cast<void>(folder.file("adapter_config.json", "{}"));
+  CHECK(resolve_model(folder.path().string()).error().what == "the folder holds adapters alone, without the model that they go beside");
   CHECK(resolve_model((folder.path() / "absent.json").string()).error().what == "no such file");
   CHECK(resolve_model((folder.path() / "absent.safetensors").string()).error().kind == ErrorKind::kInput);
   CHECK(resolve_model("/dev/null").error().kind == ErrorKind::kInput);

@@ -90,6 +90,10 @@ TEST_CASE("a killed run's file is read where nothing may be written, or refused 
       return look(read_run_file(path));
     });
   };
+  SECTION("a file that one may not read is said to be so") {
+    ::chmod(path.c_str(), 0000);
+    CHECK(as_reader([](const auto& file) { return !file && file.error().what == "the file cannot be opened for reading" ? 42 : 2; }) == 42);
+  }
   SECTION("with all companions, what was committed is there") {
     CHECK(as_reader([](const auto& file) { return file && file->log.size() == 1 ? 42 : 2; }) == 42);
   }

@@ -77,6 +77,8 @@ TEST_CASE("databases of another kind are refused by what they are") {
   const TemporaryFolder folder;
   make(folder.file("other"), "CREATE TABLE t(a)");
   CHECK(refusal(folder.file("other")).find("without device activity") != std::string::npos);
+  make(folder.file("run"), "CREATE TABLE plans(a); CREATE TABLE step_summaries(a)");
+  CHECK(refusal(folder.file("run")).find("plimsoll export RUN --nsight FILE") != std::string::npos);
   make(folder.file("nvprof"), "CREATE TABLE StringTable(a); CREATE TABLE CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL(a)");
   CHECK(refusal(folder.file("nvprof")).find("nvprof") != std::string::npos);
   make(folder.file("short"), "CREATE TABLE StringIds(id, value); CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL(start)");

@@ -233,3 +233,35 @@ TEST_CASE("a stretch of a curve begins with what was live before it") {
   CHECK(curve.highest(20.5, 30) == 2);
   CHECK(curve.highest(5, 25) == 1);
 }
+
+TEST_CASE("a curve knows every category that is ever live, at its peak or not") {
+  CurvePoint peak{.time = 0};
+  peak.bytes[static_cast<std::size_t>(CurvePart::kParameters)] = 8;
+  CurvePoint later{.time = 5};
+  later.bytes[static_cast<std::size_t>(CurvePart::kWorkspace)] = 3;
+  const MemoryCurve curve("gpu0", 8, 16, {peak, later});
+  CHECK(curve.peak() == 0);
+  CHECK(curve.has(CurvePart::kParameters));
+  CHECK(curve.has(CurvePart::kWorkspace));
+  CHECK_FALSE(curve.has(CurvePart::kGradients));
+}
+
+TEST_CASE("recorded memory is drawn as it was recorded, what was there before the step too") {
+  Drawn drawn = simulated(1);
+  const std::string space = drawn.plan->platform.spaces.front().name;
+  // 5 bytes of parameters throughout, activations from 0 to 3 and back: 5, 8, 5.
+  const std::vector<MemorySample> samples{{.time = Nanoseconds(0), .space = space, .category = "parameters", .bytes = Bytes(5)},
+                                          {.time = Nanoseconds(10), .space = space, .category = "activations", .bytes = Bytes(3)},
+                                          {.time = Nanoseconds(10), .space = space + " allocator", .category = "reserved", .bytes = Bytes(99)},
+                                          {.time = Nanoseconds(20), .space = space, .category = "activations", .bytes = Bytes(0)}};
+  const auto curves = recorded_curves(*drawn.plan, samples);
+  REQUIRE(curves.size() == 1);
+  CHECK(curves.front().space() == space);
+  REQUIRE(curves.front().points().size() == 3);
+  CHECK(curves.front().points()[0].total() == 5);
+  CHECK(curves.front().points()[1].total() == 8);
+  CHECK(curves.front().peak() == 1);
+  const SharedTimeline timeline = build_timeline(drawn.plan, drawn.trace, "step", samples);
+  REQUIRE(timeline->curves.size() == 1);
+  CHECK(timeline->curves.front().packed() == 8);
+}

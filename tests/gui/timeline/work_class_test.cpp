@@ -29,3 +29,15 @@ TEST_CASE("what ranks send round once more on the way back is not computed again
   launch.kernel = KernelId(0);
   CHECK(work_class(plan, launch, false) == WorkClass::kBackward);
 }
+
+TEST_CASE("a product of the backward pass is computed again where its operands say so, and nothing is known of launches without any") {
+  Plan plan;
+  plan.kernels.push_back({.kind = OpKind::kLinear, .dtype = DType::kFp32, .shape = {}});
+  Instruction launch;
+  launch.kind = InstructionKind::kLaunch;
+  launch.phase = Phase::kBackward;
+  launch.kernel = KernelId(0);
+  CHECK(work_class(plan, launch, false) == WorkClass::kBackward);  // as another program's are
+  launch.use_count = 3;
+  CHECK(work_class(plan, launch, false) == WorkClass::kRecompute);
+}

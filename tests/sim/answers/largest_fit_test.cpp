@@ -316,6 +316,18 @@ TEST_CASE("along a row of models the largest is the last that fits") {
   CHECK(found.parameters == parameter_count(row[static_cast<std::size_t>(found.value - 1)]));
 }
 
+TEST_CASE("the longest sequence of plans of ours ends at a sliding window, that of other programs does not") {
+  Question question = ask("llama:layers=2,hidden=128,heads=4,kv_heads=2,vocab=1000,positions=4096");
+  question.spec.window = 300;
+  // Sequences grow by 64 tokens: 4 x 64 = 256 are within 300, 320 are not.
+  const LargestFit found = largest_fit(question, growth_of(Extent::kSequence), {.most = 40}).value();
+  CHECK(found.value == 4);
+  CHECK(found.window == 300);
+  CHECK_FALSE(found.beyond);
+  question.spec.window = 0;
+  CHECK(largest_fit(question, growth_of(Extent::kSequence), {.most = 40}).value().window == 0);
+}
+
 TEST_CASE("a wider model keeps the width of its heads and the shape of its feed-forward layer") {
   const Question wide = question_at(ask(kModel), Extent::kWidth, 8).value();
   CHECK(wide.spec.hidden == 512);
