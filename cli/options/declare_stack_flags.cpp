@@ -112,6 +112,10 @@ void add_base_flags(CLI::App& command, StackFlags& flags) {
       .add_flag("--older-bitsandbytes", flags.older_bitsandbytes,
                 "4-bit layers keep what they read until the backward pass, as bitsandbytes' did until July 2024")
       ->group(kGroup);
+  command
+      .add_flag("--narrow-adapters", flags.narrow_adapters,
+                "adapters are of the type that the model is kept in, not fp32 (PEFT before 0.12, or autocast_adapter_dtype=False)")
+      ->group(kGroup);
 }
 
 /// Logits and loss.

@@ -10,6 +10,19 @@
 #include "sim/stack/trained_parameters.h"
 
 namespace plimsoll {
+namespace {
+
+/// LitGPT's and torchtune's adapters are so anyway, and Unsloth's never.
+Result<void> check_narrow_adapters(const TrainingFlags& training, const StackSetup& setup) {
+  const bool adapters = !training.adapter.lora.empty() || !training.adapter.peft.empty();
+  if (!setup.narrow_adapters || (adapters && setup.modules == ModuleStyle::kHuggingFace)) return {};
+  return fail({.kind = ErrorKind::kInput,
+               .what = "--narrow-adapters would be ignored: it is of PEFT's adapters in transformers' modules",
+               .where = {},
+               .remedy = "add --lora and --modules huggingface, or leave it out"});
+}
+
+}  // namespace
 
 Result<void> take_stack_adapters(const StackFlags& flags, const ModelSpec& spec, TrainingFlags& training, StackSetup& setup) {
   const auto method = take_peft_method(training.adapter, spec);
@@ -36,6 +49,7 @@ Result<void> take_stack_adapters(const StackFlags& flags, const ModelSpec& spec,
                  .where = {},
                  .remedy = "add --base-bits 4, or leave it out"});
   }
+  if (const auto sound = check_narrow_adapters(training, setup); !sound) return fail(sound.error());
   // PEFT's preparation turns checkpoints on where nobody says otherwise.
   if (encoded && prepares_kbit(setup) && !is_given(flags, "--recompute")) setup.recomputation = Recomputation::kFull;
   if (training.adapter.lora.empty()) return {};

@@ -152,6 +152,7 @@ Result<void> read_layers(const StackFlags& flags, const ModelSpec& spec, StackSe
   if (!flags.kbit_preparation.empty()) setup.kbit_preparation = flags.kbit_preparation == "yes";
   setup.plain_scales = flags.double_quant == "no";
   setup.older_bitsandbytes = flags.older_bitsandbytes;
+  setup.narrow_adapters = flags.narrow_adapters;
   setup.older_sdpa = flags.older_sdpa;
   return {};
 }

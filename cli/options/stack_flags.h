@@ -34,6 +34,7 @@ struct StackFlags {
   std::string kbit_preparation;  ///< "yes" or "no"; empty: as PEFT's users have it
   std::string double_quant = "yes";  ///< of a 4-bit base
   bool older_bitsandbytes = false;
+  bool narrow_adapters = false;
   bool older_sdpa = false;
   bool packing = false;        ///< what --lengths says is packed without padding
   std::string lengths;         ///< "91..2048" or a file; empty: all sequences are as long as --seq says

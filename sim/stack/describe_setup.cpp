@@ -41,6 +41,7 @@ std::string adapters_text(const StackSetup& setup) {
   if (setup.adapter.copies_embedding || setup.adapter.copies_head) text += fmt::format(", a trained copy of {}", copies_text(setup.adapter));
   if (setup.adapter_dropout > 0) text += fmt::format(", dropout {:g} of what adapters read", setup.adapter_dropout);
   if (setup.plain_scales) text += ", scales of the base in fp32";
+  if (setup.narrow_adapters) text += ", adapters in the model's own type";
   if (setup.older_bitsandbytes) text += ", 4-bit layers that keep what they read";
   return text;
 }

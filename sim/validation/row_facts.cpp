@@ -21,7 +21,7 @@ constexpr std::string_view kKeys[] = {
     "holds_scores", "flash3", "older_sdpa", "counted", "separate_ends", "recomputes_attention", "reduces_in_half",
     "fp8", "fp8_parameters", "fp8_wide_ends", "stops_early", "predicted_positions", "precision", "narrow_products",
     "keeps_wide", "optimizer", "accumulate", "micro_batch", "global_batch", "sequence", "true_sequence", "lora_rank",
-    "lora_targets", "base_bits", "kbit_preparation", "plain_scales", "older_bitsandbytes", "lora_dropout",
+    "lora_targets", "base_bits", "kbit_preparation", "plain_scales", "older_bitsandbytes", "narrow_adapters", "lora_dropout",
     "adapter_method", "train_also", "virtual_tokens", "gpu", "gpus", "node_gpus", "network", "model", "layers",
     "hidden", "experts", "experts_per_token", "expert_ffn", "shared_ffn", "q_rank", "kv_rank", "plain_dim", "rope_dim", "value_dim", "gating", "expert_capacity", "router_loss", "heads", "kv_heads", "ffn", "vocab", "positions", "bias", "tied", "position", "activation", "norm", "qk_norm", "rotary_dim",
     "classes", "image", "measure", "unit",

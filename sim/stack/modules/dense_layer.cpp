@@ -9,15 +9,24 @@
 namespace plimsoll {
 namespace {
 
+/// What a weight is decoded from.
+struct Codes {
+  Tensor codes;
+  Tensor scales;  ///< nothing where they lie among the codes
+};
+
+Codes codes_of(const DenseLayer& layer) { return {.codes = layer.weight->use(), .scales = layer.scales}; }
+
 /// The decoded weight; it lives as long as its product.
-Tensor decoded(Tape& tape, const Tensor& codes, const Shape& shape, DType dtype) {
+Tensor decoded(Tape& tape, const Codes& from, const Shape& shape, DType dtype) {
   Tensor weight = tape.empty(shape, dtype);
-  tape.stream(traffic(codes) + traffic(weight), dtype);
+  const double scales = from.scales ? traffic(from.scales) : 0;
+  tape.stream(traffic(from.codes) + scales + traffic(weight), dtype);
   return weight;
 }
 
 Tensor decoded_product(Tape& tape, const Tensor& x, const DenseLayer& layer) {
-  const Tensor codes = layer.weight->use();
+  const Codes codes = codes_of(layer);
   const Shape shape{layer.outputs, layer.inputs};
   const std::int64_t rows = x.elements() / layer.inputs;
   const Tensor weight = decoded(tape, codes, shape, x.dtype);
@@ -89,7 +98,9 @@ DenseLayer DenseMaker::make(const std::string& name, std::int64_t inputs, std::i
     made.compute = compute;
     made.keeps_input = adapter.base == BaseStorage::kInt8 || older_bitsandbytes;  // MatMul8bitLt, and MatMul4Bit until its fix
     const Bytes bytes = encoded_bytes(adapter.base, inputs * outputs, plain_scales);
-    made.weight = &tape.parameter(name + ".codes", {bytes.count}, kMaskType, false);
+    const std::int64_t codes = whole_scales && adapter.base == BaseStorage::kNf4 ? (inputs * outputs + 1) / 2 : bytes.count;
+    made.weight = &tape.parameter(name + ".codes", {codes}, kMaskType, false);
+    if (codes < bytes.count) made.scales = tape.empty({bytes.count - codes}, kMaskType, Holding::kParameters);
     if (bias) made.bias = parameter(name + ".bias", {outputs});
   } else {
     made = make_plain(name, inputs, outputs, bias);
@@ -149,7 +160,7 @@ AdapterWeights DenseMaker::make_adapter(const std::string& name, std::int64_t in
 }
 
 Tensor whole_weight(Tape& tape, const DenseLayer& layer) {
-  return layer.encoded ? decoded(tape, layer.weight->use(), {layer.outputs, layer.inputs}, layer.compute) : layer.weight->use();
+  return layer.encoded ? decoded(tape, codes_of(layer), {layer.outputs, layer.inputs}, layer.compute) : layer.weight->use();
 }
 
 Tensor dense_layer(Tape& tape, const Tensor& x, const DenseLayer& layer) {

@@ -14,6 +14,7 @@ namespace plimsoll {
 struct DenseLayer : Weights {
   AdapterWeights adapter;     ///< nothing without one
   bool encoded = false;       ///< the weight is decoded for each product
+  Tensor scales;              ///< of an encoded weight, where they lie beside its codes and not among them
   bool keeps_input = false;   ///< of an encoded weight: what was read waits for the backward pass, though it reads the codes alone
   DType compute = DType::kFp32;  ///< of an encoded weight's products; what comes out has the input's type again
   std::int64_t inputs = 0;
@@ -32,6 +33,7 @@ struct DenseMaker {
   AdapterSetup kind = {};        ///< what adapters are, and which modules are trained as copies
   SharedMatrices shared = {};    ///< of VeRA's adapters
   bool plain_scales = false;     ///< as in the setup
+  bool whole_scales = false;     ///< scales of a 4-bit base are no parameters: FSDP shares out the codes alone, and every rank has all scales
   bool older_bitsandbytes = false;  ///< as in the setup
   bool fp8 = false;              ///< products of `make`'s layers are in 8 bits, adapters' not
   std::string prefix = {};       ///< of a frozen copy's parameters; empty: they are the model's own

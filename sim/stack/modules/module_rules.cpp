@@ -72,6 +72,7 @@ NormCode norm_of_transformers(const ModelSpec& spec) {
 /// transformers' modules, as they are or with Unsloth's in some places.
 void as_transformers(ModuleRules& rules, const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup) {
   rules.unsloth = setup.modules == ModuleStyle::kUnsloth;
+  rules.narrow_adapters = setup.narrow_adapters;
   rules.split_projections = !projects_at_once(spec.family);
   rules.norm = norm_of_transformers(spec);
   if (spec.family == Family::kGpt2 || spec.family == Family::kGptJ) rules.activation = ActivationCode::kNewGelu;

@@ -42,7 +42,7 @@ struct ModuleRules {
   bool compiled_loss = false;      ///< torch.compile writes it
   bool returns_logits = false;     ///< a compiled model gives them beside the loss
   bool prepared = false;           ///< what is not encoded is in fp32 (prepares_kbit), beside a base of 4 or 8 bits
-  bool narrow_adapters = false;    ///< adapters are of the type that the model is kept in; PEFT makes them fp32 (autocast_adapter_dtype)
+  bool narrow_adapters = false;    ///< adapters are of the type that the model is kept in; PEFT makes them fp32 (autocast_adapter_dtype) since 0.12
   bool fused_pointwise = false;    ///< a compiler fuses what lies between products and recomputes it in backward
   double dropout = 0;
   double embedding_dropout = 0;

@@ -37,6 +37,7 @@ Transformer::Transformer(Tape& tape, const ModelSpec& spec, const Recipe& recipe
                         .dropout = setup.preference.drops_nothing() ? 0 : setup.adapter_dropout,
                         .kind = setup.adapter,
                         .plain_scales = setup.plain_scales,
+                        .whole_scales = is_fsdp(setup) && setup.modules != ModuleStyle::kTorchTune,
                         .older_bitsandbytes = setup.older_bitsandbytes,
                         .prefix = prefix_};
   make.shared = make_shared_matrices(make);

@@ -16,6 +16,14 @@ bool is_mixed(const Recipe& recipe) { return recipe.precision == Precision::kBf1
 /// torch.distributed.fsdp.fully_shard shards every parameter by itself; FullyShardedDataParallel one flat one a unit.
 bool shards_each_parameter(const StackSetup& setup) { return setup.modules == ModuleStyle::kTorchTune; }
 
+/// FullyShardedDataParallel gathers when no more than two units that it has let go are still in use (limit_all_gathers; torch 2.2,
+/// _limiter_utils.py), and in backward gathers ahead the unit that came before in forward (_exec_order_utils.py). Where adapters' matrices are
+/// units, as PEFT's fsdp_auto_wrap_policy has them, these are parts of the same block: no block is gathered beside another one's kernels.
+bool wraps_adapters(const Recipe& recipe, const StackSetup& setup) {
+  const bool layers = setup.adapter.method == AdapterMethod::kLora || setup.adapter.method == AdapterMethod::kDora;
+  return recipe.adapter.exists() && layers && setup.zero == 3 && setup.modules == ModuleStyle::kHuggingFace;
+}
+
 UnitShardingOptions unit_options(const Recipe& recipe, const StackSetup& setup) {
   const bool each = shards_each_parameter(setup);
   return {.ranks = zero_ranks(setup),
@@ -25,6 +33,7 @@ UnitShardingOptions unit_options(const Recipe& recipe, const StackSetup& setup) 
           .separate_ends = each && setup.separate_ends,
           .reduces_in_fp32 = each && has_half_weights(recipe, setup),
           .whole_gradients = recipe.accumulate > 1 && keeps_whole_gradients(setup),
+          .adapters_apart = wraps_adapters(recipe, setup),
           .offloads = setup.parameters != Home::kDevice,
           .optimizer = recipe.optimizer};
 }
@@ -55,9 +64,9 @@ void StateSharing::update_in_host_memory(const Recipe& recipe, const Parameter& 
   if (states == Home::kDrive) launch(StackKernelSort::kToDrive, kept);
 }
 
-void StateSharing::collective(double bytes, std::int64_t ranks, DType dtype, int rounds) {
+void StateSharing::collective(double bytes, std::int64_t ranks, DType dtype, int rounds, bool blocking) {
   if (ranks < 2) return;
-  tape_.launch({.sort = StackKernelSort::kCollective, .dtype = dtype, .rounds = static_cast<std::uint8_t>(rounds), .ranks = ranks,
+  tape_.launch({.sort = StackKernelSort::kCollective, .dtype = dtype, .blocking = blocking, .rounds = static_cast<std::uint8_t>(rounds), .ranks = ranks,
                 .bytes = rounds * bytes * static_cast<double>(ranks - 1) / static_cast<double>(ranks)});
 }
 

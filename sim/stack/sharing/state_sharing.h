@@ -34,8 +34,8 @@ class StateSharing {
 
  protected:
   /// A collective in which every rank ends with, or contributes, `bytes`: a share of (ranks − 1) / ranks of them travels, in
-  /// each round; an all-reduce goes round twice.
-  void collective(double bytes, std::int64_t ranks, DType dtype, int rounds = 1);
+  /// each round; an all-reduce goes round twice. `blocking`: kernels wait for it.
+  void collective(double bytes, std::int64_t ranks, DType dtype, int rounds = 1, bool blocking = false);
   void step(const std::vector<Parameter*>& trained, const Recipe& recipe, OptimizerLoop loop);
   /// An update in host memory of a `share` of `flat`, whose gradients came in `type`: what norms and unscaling pass
   /// over, then the update; states on a drive are read before it and written after it.

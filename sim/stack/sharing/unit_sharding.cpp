@@ -86,7 +86,8 @@ void UnitSharding::move(const std::string& place) {
   }
   current_ = &unit;
   gather(unit);
-  if (backward && is_block(unit) && found->second > 1) request(units_[found->second - 1]);
+  const bool ahead = backward && !options_.adapters_apart;
+  if (ahead && is_block(unit) && found->second > 1) request(units_[found->second - 1]);
 }
 
 /// All-gathers on its own stream: into the flat parameter, or a buffer.
@@ -104,7 +105,7 @@ void UnitSharding::request(Unit& unit) {
   } else {
     unit.arriving = tape_.empty({unit.bytes}, kMaskType, Holding::kWorkspace, kGatherStream);
   }
-  collective(static_cast<double>(unit.bytes), options_.ranks, DType::kBf16);
+  collective(static_cast<double>(unit.bytes), options_.ranks, DType::kBf16, 1, options_.adapters_apart && is_block(unit));
 }
 
 void UnitSharding::gather(Unit& unit) {

@@ -18,12 +18,14 @@ struct UnitShardingOptions {
   bool separate_ends = false;        ///< the embedding, and the last norm with the head, are units too
   bool reduces_in_fp32 = false;
   bool whole_gradients = false;      ///< only the last micro-batch of a step reduces: until then every rank keeps whole gradients
+  /// Adapters are units of their own within blocks, as PEFT's policy wraps them: a block is gathered when the one before it has ended.
+  bool adapters_apart = false;
   bool offloads = false;             ///< shards wait and are updated in host memory
   OptimizerKind optimizer = OptimizerKind::kAdamW;
 };
 
 /// PyTorch's FSDP: parameters are gathered unit by unit (a block each, and the rest) on a stream of their own, freed after
-/// forward, gathered again in backward one unit ahead; gradients leave it as a rank's share of their sum.
+/// forward, gathered again in backward one unit ahead (not where adapters are units too); gradients leave it as a rank's share of their sum.
 class UnitSharding : public StateSharing {
  public:
   UnitSharding(Tape& tape, UnitShardingOptions options);

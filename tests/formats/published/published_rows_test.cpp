@@ -23,7 +23,7 @@ TEST_CASE("all shipped rows are read, and each file is told by its header") {
   REQUIRE(rows);
   std::array<int, 5> counts{};
   for (const PublishedRow& row : *rows) ++counts.at(static_cast<std::size_t>(row.table));
-  CHECK(counts == std::array<int, 5>{1051, 2220, 514, 1501, 799});
+  CHECK(counts == std::array<int, 5>{1053, 2220, 514, 1501, 799});
 }
 
 TEST_CASE("a row keeps its fields, its place and its value") {

@@ -213,6 +213,21 @@ TEST_CASE("Scales of a 4-bit base that are not quantized once more take four byt
   CHECK(held(BaseStorage::kInt8, true) == held(BaseStorage::kInt8, false));
 }
 
+// 16 matrices of 512² numbers have 4096 scales, 12 of 512 · 1024 have 8192: of 4 bytes, or of one with 4 for each 256 of them and 4 for their
+// mean: 16,384 or 4164 bytes, 32,768 or 8324, the latter in blocks of 512: 4608 and 8704.
+TEST_CASE("FSDP shares out a 4-bit base's codes, and every rank has all of its scales") {
+  Recipe made = recipe(1, 256, Precision::kBf16);
+  made.adapter.rank = 8;
+  made.adapter.targets = {AdapterTarget::kQuery};
+  made.adapter.base = BaseStorage::kNf4;
+  const auto held = [&](bool plain) {
+    StackSetup setup{.data_ranks = 2, .zero = 3};
+    setup.plain_scales = plain;
+    return predict("llama:layers=4,hidden=512,heads=8,ffn=1024,vocab=1000,positions=2048", made, setup).at_peak.parameters.count;
+  };
+  CHECK(held(true) - held(false) == 16 * (16'384 - 4608) + 12 * (32'768 - 8704));
+}
+
 // Three inputs of a block that nothing else keeps: the projection's 512 numbers of a token, 512 of both layers in, 1024 of the layer out.
 TEST_CASE("4-bit layers of an older bitsandbytes keep what they read, and 8-bit ones do whatever is said") {
   Recipe made = recipe(1, 1024, Precision::kBf16);
@@ -227,6 +242,24 @@ TEST_CASE("4-bit layers of an older bitsandbytes keep what they read, and 8-bit 
   const std::int64_t blocks = 4, tokens = 1024, bytes = 2;
   CHECK(held(BaseStorage::kNf4, true) - held(BaseStorage::kNf4, false) == blocks * tokens * bytes * (512 + 512 + 1024));
   CHECK(held(BaseStorage::kInt8, true) == held(BaseStorage::kInt8, false));
+}
+
+// Four blocks' A of 8 · 512 and B of 512 · 8 numbers: 32,768, each 2 bytes less, and so each of its two moments.
+TEST_CASE("Adapters in the model's own type take half the bytes, and no product in fp32") {
+  Recipe made = recipe(1, 256, Precision::kBf16);
+  made.adapter.rank = 8;
+  made.adapter.targets = {AdapterTarget::kQuery};
+  const auto of = [&](bool narrow) {
+    StackSetup setup{};
+    setup.narrow_adapters = narrow;
+    return predict("llama:layers=4,hidden=512,heads=8,ffn=1024,vocab=1000,positions=2048", made, setup);
+  };
+  const StackPrediction narrow = of(true), wide = of(false);
+  const std::int64_t adapters = 4 * (8 * 512 + 512 * 8);
+  CHECK(wide.at_peak.parameters.count - narrow.at_peak.parameters.count == 2 * adapters);
+  CHECK(wide.at_peak.optimizer.count - narrow.at_peak.optimizer.count == 2 * 2 * adapters);
+  CHECK(narrow.time.step < wide.time.step);
+  CHECK(narrow.time.hardware_flops == Approx(wide.time.hardware_flops));
 }
 
 TEST_CASE("The five memory numbers are in order, and the first step stands apart") {

@@ -214,6 +214,25 @@ TEST_CASE("Of collectives a phase shows what its kernels do not hide, and the la
         Approx(on_a_node(1e12, gpu) + on_a_node(25e6, gpu)));
 }
 
+// A block: q, k, v, o of 512², gate, up and down of 512 · 1024, two norms of 512, A and B of 8 · 512: 2,630,656 numbers of two bytes, of
+// which another rank has half. The rest: embedding and head of 1000 · 512, a norm of 512: 1,024,512. The last gradients are A's and B's.
+TEST_CASE("Where adapters are units of their own kernels wait for every gather of a block") {
+  Recipe recipe = recipe_of(4, 1024, Precision::kBf16);
+  StackSetup setup{.recomputation = Recomputation::kFull, .data_ranks = 2, .zero = 3};
+  setup.narrow_adapters = true;
+  const std::string model = "llama:layers=4,hidden=512,heads=8,ffn=1024,vocab=1000,positions=2048,tied=false";
+  const auto exposed = [&] { return time_of(model, recipe, setup, "RTX A5000").exposed_communication; };
+  const GpuEntry gpu = gpu_named("RTX A5000");
+  const double block = 2'630'656, rest = 1'024'512, adapters = 2 * 8 * 512;
+  CHECK(exposed() < 2 * on_a_node(block, gpu));  // everything is trained: the last of each pass, the others beside kernels
+  recipe.adapter.rank = 8;
+  recipe.adapter.targets = {AdapterTarget::kQuery};
+  // Forward and backward gather each of four blocks; beside kernels are the rest's gather and the last reduction.
+  CHECK(exposed() == Approx(2 * 4 * on_a_node(block, gpu) + on_a_node(rest, gpu) + on_a_node(adapters, gpu)));
+  setup.modules = ModuleStyle::kLitGpt;  // Fabric wraps blocks alone
+  CHECK(exposed() < 2 * on_a_node(block, gpu));
+}
+
 TEST_CASE("Modules with NVLink send faster than boards on PCIe, and a later PCIe faster than an earlier one") {
   CHECK(ring_rate(gpu_named("H100 SXM5 80GB")) > ring_rate(gpu_named("A100 40GB SXM4")));
   CHECK(ring_rate(gpu_named("A100 40GB SXM4")) > 5 * ring_rate(gpu_named("A100 40GB PCIe")));
