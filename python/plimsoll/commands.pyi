@@ -9,7 +9,7 @@ _List = str | list[str] | tuple[str, ...]
 def fit(
     model: _Path, on: str | None = ...,
     *,
-    gpus: _Value | _Path | None = ...,  # GPUs of this kind; of another stack those that --tp, --pp and --cp leave share the batch
+    gpus: _Value | _Path | None = ...,  # GPUs of this kind; of another stack those that --tp, --pp and --cp leave share the …
     machine: _Value | _Path | None = ...,  # a machine described in a JSON file
     ram: _Value | _Path | None = ...,  # host memory, e.g. 16GiB
     ssd: _Value | _Path | None = ...,  # SSD capacity[:read,write GB/s][xN][@GB/s shared], e.g. 2TB:3.5,1.7; on this computer, …
@@ -155,7 +155,7 @@ def plan(
     model: _Path, on: str | None = ..., output: _Path = ...,
     *,
     timeline: _Value | _Path | None = ...,  # a run file with the plan, its predicted steps and memory, for show, export and …
-    gpus: _Value | _Path | None = ...,  # GPUs of this kind; of another stack those that --tp, --pp and --cp leave share the batch
+    gpus: _Value | _Path | None = ...,  # GPUs of this kind; of another stack those that --tp, --pp and --cp leave share the …
     machine: _Value | _Path | None = ...,  # a machine described in a JSON file
     ram: _Value | _Path | None = ...,  # host memory, e.g. 16GiB
     ssd: _Value | _Path | None = ...,  # SSD capacity[:read,write GB/s][xN][@GB/s shared], e.g. 2TB:3.5,1.7; on this computer, …
