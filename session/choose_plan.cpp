@@ -55,8 +55,10 @@ Result<ChosenPlan> searched(const RunRequest& request, const CostModel& costs, c
                             {.strategy = request.strategy,
                              .exact = request.exact_strategy,
                              .evaluation = !request.evaluation_data.empty(),
-                             .odds = odds});
+                             .odds = odds,
+                             .device_updates = device_updates(request)});
   if (!search) return fail(search.error());
+  if (!search->plan && search->candidates.empty()) return refused("no plan could be made", "name another --strategy");
   if (!search->plan) {
     const std::string what = request.exact_strategy ? fmt::format("strategy '{}'", request.exact_strategy->name) : "every plan";
     return fail(does_not_fit(what, request.machine, search->candidates.front().needs));

@@ -67,6 +67,10 @@ Error does_not_fit(const std::string& what, const Platform& platform, const std:
           .remedy = remedy_for(platform, needs)};
 }
 
+bool device_updates(const RunRequest& request) {
+  return request.backend == Backend::kCuda && request.recipe.optimizer == OptimizerKind::kMuon;
+}
+
 namespace {
 
 /// What all spaces lack together.
@@ -127,9 +131,11 @@ bool asks_for_drive(const RunRequest& request) {
 /// docs/gpu-checks.md).
 std::vector<Strategy> cautious_strategies(const RunRequest& request, const Platform& machine) {
   std::vector<Strategy> choices = strategies_in_memory();
-  if (!machine.space(SpaceKind::kSsd)) return choices;
   const std::vector<Strategy> on_drive = strategies_on_drive();
-  choices.insert(asks_for_drive(request) ? choices.begin() : choices.end(), on_drive.begin(), on_drive.end());
+  if (machine.space(SpaceKind::kSsd)) choices.insert(asks_for_drive(request) ? choices.begin() : choices.end(), on_drive.begin(), on_drive.end());
+  for (Strategy& choice : choices) {
+    if (device_updates(request) && choice.optimizer != Tier::kDevice) choice.device_update_blocks = request.spec.blocks();
+  }
   return choices;
 }
 
@@ -150,7 +156,7 @@ double skipped_fraction(const Recipe& recipe) {
 /// Where a training fits only when its states are divided over all memories: what a search finds under the request's costs.
 std::optional<Plan> divided_plan(const RunRequest& request, const Platform& machine) {
   if (request.costs == nullptr) return std::nullopt;
-  auto search = search_plan(request.spec, request.recipe, machine, *request.costs, {.evaluation = !request.evaluation_data.empty()});
+  auto search = search_plan(request.spec, request.recipe, machine, *request.costs, {.evaluation = !request.evaluation_data.empty(), .device_updates = device_updates(request)});
   if (!search || !search->plan || !verify_plan(*search->plan)) return std::nullopt;
   return std::move(search->plan);
 }

@@ -22,6 +22,9 @@ struct WarmUp {
 /// training of four steps or more. At least two, as the first step of a process tells little, and never all: else none.
 std::int64_t warm_up_share(const RunRequest& request, std::int64_t first_step);
 
+/// Whether the CPU may update no block: its products for muon would sum otherwise than the GPU's, and plans must agree to the bit.
+bool device_updates(const RunRequest& request);
+
 /// The cautious plan of the first steps, for the machine of the request's own plan if it has one. It keeps states in memory; on a drive,
 /// which is sampled then, where memory is too small for that or what will run may be bound to the drive. Where states fit only
 /// divided over all memories, it is the plan that is best under the request's costs. Verified. Fails with what is missing when not

@@ -58,7 +58,7 @@ Result<Answered> compare_files(const CompareFlags& flags) {
   if (!flags.prediction.empty() && predicted->trace.plan_digest != measured->trace.plan_digest) return other_plan(flags);
   auto comparison = compare_traces(*plan, predicted->trace, measured->trace);
   if (!comparison) return fail(comparison.error());
-  comparison->process = process_in(run->memory);
+  if (flags.prediction.empty()) comparison->process = process_in(run->memory);  // what the run foretold of itself alone
   const bool missed = flags.threshold && std::fabs(comparison->error()) > *flags.threshold / 100;
   return Answered{.code = missed ? ExitCode::kMissed : ExitCode::kDone,
                   .text = flags.json                 ? to_json(comparison_answer(*plan, *comparison))

@@ -102,7 +102,11 @@ std::string link_json(const LinkAnswer& answer) {
   return line.raw("stretches", stretches_json(*answer.plan)).str();
 }
 
-std::string time_text(double seconds) { return to_text(from_seconds(seconds)); }
+/// A chain's unit may be anything: what is no time that nanoseconds tell is a number.
+std::string time_text(double seconds) {
+  constexpr double kLeast = 1e-6, kMost = 1e9;
+  return seconds == 0 || (seconds >= kLeast && seconds <= kMost) ? to_text(from_seconds(seconds)) : fmt::format("{:.6g} s", seconds);
+}
 
 void print_link(const LinkAnswer& answer) {
   if (!answer.plan) {

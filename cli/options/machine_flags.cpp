@@ -91,7 +91,8 @@ void check_no_nodes(const std::string& rest, int nodes) {
     if (code != std::errc{} || *end != ' ') return;
     name = end + 1;
   }
-  if (nodes < 2 || count < 2 || count > kMostOfNode) return;
+  const bool memory = name.empty() || name.starts_with("GB") || name.starts_with("GiB");  // "4x 16 GB V100"
+  if (nodes < 2 || count < 2 || count > kMostOfNode || memory) return;
   throw CLI::ValidationError("--on", fmt::format("{} nodes of {} GPUs are --on \"{}x {}\" --nodes {}", nodes, count, nodes * count, name, nodes));
 }
 

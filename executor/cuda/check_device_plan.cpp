@@ -85,7 +85,10 @@ Result<void> check_on_device(const Plan& plan, const FlatBody& body, const Instr
 Result<void> check_on_host(const Plan& plan, const FlatBody& body, const Instruction& instruction, const std::string& where) {
   const std::span<const Use> uses = body.uses(instruction);
   if (instruction.kind == InstructionKind::kLaunch && plan.at(instruction.kernel).kind == OpKind::kMuon) {  // its sums would be others
-    return refuse("the CUDA backend has the GPU alone update matrices by muon, and the plan leaves some to the CPU (device_update_blocks)", where);
+    return fail({.kind = ErrorKind::kInput,
+                 .what = "the CUDA backend has the GPU alone update matrices by muon, and the plan leaves some to the CPU",
+                 .where = where,
+                 .remedy = "say as many device_update_blocks as the model has, or --strategy stream-device-update"});
   }
   for (std::size_t i = 0; i < uses.size(); ++i) {
     const bool by_drive = (instruction.kind == InstructionKind::kRead && i == 1) || (instruction.kind == InstructionKind::kWrite && i == 0);

@@ -163,7 +163,7 @@ class CudaDevice final : public Device {
     const cuda::LaunchPlace place{at(stream), reinterpret_cast<const unsigned long long*>(flag), library_.get(),
                                   10 * properties_.major + properties_.minor};
     for (const auto on_cuda : {cuda::dense_on_cuda, cuda::streaming_on_cuda, cuda::attention_on_cuda, cuda::loss_on_cuda,
-                               cuda::update_on_cuda}) {
+                               cuda::update_on_cuda, cuda::muon_on_cuda}) {
       if (on_cuda(place, launch)) return;
     }
     throw EnvironmentError({.kind = ErrorKind::kEnvironment,

@@ -22,5 +22,6 @@ bool streaming_on_cuda(const LaunchPlace& place, const DeviceLaunch& launch);
 bool attention_on_cuda(const LaunchPlace& place, const DeviceLaunch& launch);
 bool loss_on_cuda(const LaunchPlace& place, const DeviceLaunch& launch);
 bool update_on_cuda(const LaunchPlace& place, const DeviceLaunch& launch);
+bool muon_on_cuda(const LaunchPlace& place, const DeviceLaunch& launch);
 
 }  // namespace plimsoll::cuda

@@ -95,7 +95,7 @@ Result<ExportedText> export_training(ExportTarget target, const ExportedTraining
         fmt::format("take --stack {}, or leave --stack out to export a plan of plimsoll's", stack_of(to.takes)));
   }
   auto text = to.write(training);
-  if (text && training.updates_visit > 0) {
+  if (text && training.updates_visit > 0 && target != ExportTarget::kTorchCheckpoint) {
     text->notes.push_back(fmt::format("in the plan the GPU updates {:.1f} % of the parameters from states that wait elsewhere; "
                                       "here the CPU does, which takes another time",
                                       100 * training.updates_visit));

@@ -48,7 +48,7 @@ struct ExportedTraining {
   Tier activations = Tier::kDevice;
   double parameters_away = 0;   ///< share of the parameters that wait at `parameters`
   double updates_away = 0;      ///< share of the parameters whose states wait at `optimizer`, and which the CPU updates
-  double updates_visit = 0;     ///< of these the share whose states come to the device in the plan, which updates them there
+  double updates_visit = 0;     ///< share of the parameters whose states come to the device in the plan, which updates them there
   double activations_away = 0;  ///< share of the blocks whose checkpoints wait at `activations`
   double states_in_host = 0;  ///< with `optimizer` on the SSD: share of the parameters whose states wait in host memory
 

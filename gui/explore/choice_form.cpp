@@ -287,7 +287,7 @@ void ChoiceForm::show_program(const Choices& choices) {
   while (layout_->count() > 1) layout_->removeItem(1);
   if (layout_->count() == 0) layout_->addItem(QString());
   layout_->setItemText(0, say("the fastest that fits"));
-  for (QComboBox* list : {recompute_, zero_}) list->setItemText(0, other ? say("usual") : say("left open"));
+  name_open(other);
   if (!choices.layout.isEmpty()) layout_->addItem(choices.layout.join(' '));
   layout_->setCurrentIndex(choices.layout.isEmpty() ? 0 : 1);
   layout_->setToolTip(choices.layout.join(' '));

@@ -35,6 +35,9 @@ class ChoiceForm final : public QWidget {
   void browseRequested();
 
  private:
+  void retranslate_ranks();
+  /// What nobody says is searched where plimsoll lays it out; under another program it is usual, or one.
+  void name_open(bool other_program);
   void make_model_card();
   void make_machine_card();
   void make_training_card();

@@ -38,6 +38,24 @@ void ChoiceForm::fill_lists() {
   if (const int by_hand = strategy_->findData(QString::fromLatin1(kByHand)); by_hand >= 0) strategy_->setItemText(by_hand, say("by hand"));
 }
 
+void ChoiceForm::name_open(bool other_program) {
+  for (QComboBox* list : {recompute_, zero_}) list->setItemText(0, other_program ? say("usual") : say("left open"));
+  for (StepField* ranks : {tensor_ranks_, stages_, expert_ranks_}) ranks->set_words({}, other_program ? say("one") : say("left open"));
+}
+
+/// What several GPUs share.
+void ChoiceForm::retranslate_ranks() {
+  sequence_parallel_->setText(say("Tensor ranks share rows, too"));
+  global_batch_->set_words({}, say("one a GPU"));
+  network_->setPlaceholderText(say("between nodes, 25GB/s"));
+  zero_->setToolTip(say("what GPUs share out: 1 optimizer states, 2 and gradients, 3 and parameters"));
+  tensor_ranks_->setToolTip(say("GPUs that share each layer"));
+  stages_->setToolTip(say("stages of a pipeline"));
+  expert_ranks_->setToolTip(say("GPUs that share the experts"));
+  sequence_parallel_->setToolTip(say("norms and dropouts on a part of the sequence (Megatron-LM's --sequence-parallel)"));
+  global_batch_->setToolTip(say("sequences of a step over all GPUs"));
+}
+
 void ChoiceForm::retranslate() {
   const QSignalBlocker quiet(this);
   for (FormCard* card : {model_card_, machine_card_, training_card_, program_card_, strategy_card_}) card->retranslate();
@@ -49,18 +67,7 @@ void ChoiceForm::retranslate() {
   device_memory_->set_words(QStringLiteral(" GiB"), say("none"));
   sequence_->set_words({}, say("usual"));
   lora_->set_words({}, say("off"));
-  tensor_ranks_->set_words({}, say("left open"));
-  stages_->set_words({}, say("left open"));
-  expert_ranks_->set_words({}, say("left open"));
-  sequence_parallel_->setText(say("Tensor ranks share rows, too"));
-  global_batch_->set_words({}, say("one a GPU"));
-  network_->setPlaceholderText(say("between nodes, 25GB/s"));
-  zero_->setToolTip(say("what GPUs share out: 1 optimizer states, 2 and gradients, 3 and parameters"));
-  tensor_ranks_->setToolTip(say("GPUs that share each layer"));
-  stages_->setToolTip(say("stages of a pipeline"));
-  expert_ranks_->setToolTip(say("GPUs that share the experts"));
-  sequence_parallel_->setToolTip(say("norms and dropouts on a part of the sequence (Megatron-LM's --sequence-parallel)"));
-  global_batch_->setToolTip(say("sequences of a step over all GPUs"));
+  retranslate_ranks();
   os_->setToolTip(say("what of the GPU's and of host memory a program can have"));
   desktop_->setText(say("The GPU drives a desktop too"));
   tokens_->setPlaceholderText(say("of the whole training, 300B"));

@@ -95,6 +95,7 @@ Result<Choices> with_options(Choices choices, const QHash<QString, QString>& opt
   for (auto option = options.begin(); option != options.end(); ++option) {
     if (const auto taken = take(choices, option.key(), option.value()); !taken) return fail(taken.error());
   }
+  if (choices.expert_ranks > 1 && choices.tensor_ranks > 1) choices.sequence_parallel = true;  // Megatron-LM asks for it
   return choices;
 }
 

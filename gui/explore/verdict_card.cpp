@@ -73,7 +73,8 @@ StepBreakdown phases_of(const FitAnswer& answer) {
   part(TimePart::kForward) = from_seconds(answer.phases.forward_seconds);
   part(TimePart::kBackward) = from_seconds(answer.phases.backward_seconds);
   part(TimePart::kOptimizer) = from_seconds(answer.phases.optimizer_seconds);
-  const double collectives = answer.stack == "plimsoll" ? answer.phases.exposed_communication_seconds : 0;
+  const bool another_program = !answer.setup.empty();  // a layout of ours is of Megatron's kind, and has no setup
+  const double collectives = another_program ? 0 : answer.phases.exposed_communication_seconds;
   part(TimePart::kTransfer) = from_seconds(answer.phases.exposed_transfer_seconds + collectives);
   Nanoseconds known(0);
   for (const Nanoseconds time : step.parts) known += time;

@@ -78,4 +78,8 @@ bool updated_by_device(const Strategy& strategy, std::int64_t block) {
   return block >= 0 && block < strategy.device_state_blocks + strategy.device_update_blocks;
 }
 
+bool device_updates_all(const Strategy& strategy, std::int64_t blocks) {
+  return blocks == 0 || updated_by_device(strategy, blocks - 1);
+}
+
 }  // namespace plimsoll

@@ -14,4 +14,7 @@ Tier state_tier(const Strategy& strategy, std::int64_t block);
 /// Whether the device updates the weights of a group, wherever its states wait.
 bool updated_by_device(const Strategy& strategy, std::int64_t block);
 
+/// Of so many blocks' updates, that none is left to the CPU.
+bool device_updates_all(const Strategy& strategy, std::int64_t blocks);
+
 }  // namespace plimsoll

@@ -42,7 +42,9 @@ void StepLowering::put_back(BufferId updated, BufferId stored) {
     passing = to == places_.host ? stored : passing_buffer(stored, "leaving", places_.host);
     out_.copy(places_.d2h, InstructionKind::kCopy, out_.whole(updated), out_.whole(passing));
   }
-  if (to == places_.ssd) out_.copy(*places_.ssd_write, InstructionKind::kWrite, out_.whole(passing), out_.whole(stored));
+  if (to != places_.ssd) return;
+  out_.copy(*places_.ssd_write, InstructionKind::kWrite, out_.whole(passing), out_.whole(stored));
+  if (passing != updated) rotate(leaving_states_, passing);
 }
 
 bool StepLowering::send_complete_sum(TensorId sum) {
@@ -51,13 +53,13 @@ bool StepLowering::send_complete_sum(TensorId sum) {
   if (plan_.at(here).space != places_.device) return false;
   const bool comes_back = group.valid() && !updated_on_host(group);
   if (comes_back) work_on_sum(sum, OpKind::kSquaredNorm, places_.device);
-  if (comes_back && plan_.strategy.update_in_backward) still_here_ = here;
+  if (comes_back && plan_.strategy.update_in_backward) still_here_ = {sum, here};
   send_to_host(sum, 0);
   return comes_back;
 }
 
 Range StepLowering::gradient_on_device(TensorId sum) {
-  if (still_here_.valid()) return out_.whole(std::exchange(still_here_, {}));
+  if (still_here_.first == sum) return out_.whole(std::exchange(still_here_, {}).second);
   const BufferId stored = holder(sum, 0);
   return plan_.at(stored).space == places_.device ? out_.whole(stored) : stage(out_.whole(stored), places_.device);
 }

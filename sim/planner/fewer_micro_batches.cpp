@@ -1,6 +1,8 @@
 #include "sim/planner/fewer_micro_batches.h"
 
 #include <algorithm>
+#include <set>
+#include <string>
 
 #include "sim/planner/refine_candidates.h"
 
@@ -12,6 +14,8 @@ constexpr std::int64_t kLonger = 3;
 /// So many of the best are looked at whole at a time, and no more once so many were.
 constexpr std::size_t kAtATime = 4;
 constexpr std::size_t kMost = 12;
+/// And of so many other families the best.
+constexpr std::size_t kFamilies = 8;
 
 Recipe with_micro_batches(Recipe recipe, std::int64_t count) {
   recipe.accumulate = count;
@@ -128,9 +132,10 @@ Result<std::vector<Candidate>> confirmed_best(const SearchProblem& problem, cons
   std::stable_sort(candidates.begin(), candidates.end(), better);
   std::vector<Candidate> confirmed;
   Look closely = look;
+  const auto any = [](const Candidate&) { return true; };
   const auto one_by_one = [](const Candidate& one) { return one.strategy.loop_order == LoopOrder::kDepthFirst; };
   std::vector<Strategy> next = take_best(candidates, 1, one_by_one);
-  if (next.empty()) next = take_best(candidates, kAtATime, [](const Candidate&) { return true; });
+  if (next.empty()) next = take_best(candidates, kAtATime, any);
   while (!next.empty()) {
     if (const auto tried = try_all(whole, next, closely, threads, confirmed); !tried) return fail(tried.error());
     std::stable_sort(confirmed.begin(), confirmed.end(), better);
@@ -139,6 +144,17 @@ Result<std::vector<Candidate>> confirmed_best(const SearchProblem& problem, cons
     if (confirmed.size() > kMost) break;
     next = take_best(candidates, kAtATime, [&](const Candidate& one) { return reads_better(one, confirmed.front()); });
     if (confirmed.front().fits()) closely.below = confirmed.front().step;
+  }
+  // Of one family all may read too short; another's best would wait behind them.
+  std::set<std::string> families;
+  for (const Candidate& one : confirmed) families.insert(one.strategy.name);
+  next = take_best(candidates, kFamilies, [&](const Candidate& one) {
+    const bool reads_well = confirmed.empty() || reads_better(one, confirmed.front());
+    return reads_well && families.insert(one.strategy.name).second;
+  });
+  if (!next.empty()) {
+    if (const auto tried = try_all(whole, next, closely, threads, confirmed); !tried) return fail(tried.error());
+    std::stable_sort(confirmed.begin(), confirmed.end(), better);
   }
   return confirmed;
 }

@@ -109,6 +109,8 @@ class LocalSearch {
     if (!walkers_.empty()) return;
     std::vector<std::size_t> order(candidates_.size());
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+    if (options_.only_visits) std::erase_if(order, [&](std::size_t i) { return candidates_[i].glanced || candidates_[i].strategy.device_update_blocks == 0; });
+    if (order.empty()) return;
     if (!options_.visits) std::erase_if(order, [&](std::size_t i) { return candidates_[i].strategy.device_update_blocks > 0; });
     std::stable_sort(order.begin(), order.end(),
                      [&](std::size_t a, std::size_t b) { return better(candidates_[a], candidates_[b]); });
@@ -146,6 +148,7 @@ class LocalSearch {
     if (jumping_) {
       for (Strategy& jump : jumps_from(candidates_[walker].strategy, limits_)) moves.push_back(std::move(jump));
     }
+    if (options_.only_visits) std::erase_if(moves, [](const Strategy& s) { return s.device_update_blocks == 0; });
     if (!options_.family.empty()) std::erase_if(moves, [&](const Strategy& s) { return s.name != options_.family; });
     return moves;
   }

@@ -14,6 +14,7 @@ struct RefineOptions {
   unsigned threads = 0;           ///< 0: one a core; the answer does not depend on it
   bool memory = false;            ///< for a plan that fits at all: nothing is simulated, and the first that fits ends it
   bool visits = true;             ///< MoveLimits::visits; without, such plans are no starts either
+  bool only_visits = false;       ///< only strategies whose states come to the device for their update
   bool tight = false;             ///< loose candidates are looked at again, with the exact packing; no jumps
   std::vector<std::size_t> from = {};  ///< candidates to walk from; empty: the best `starts`
   std::size_t starts = 3;         ///< candidates of different families that are walked from; twice as many where nothing fits

@@ -148,18 +148,23 @@ bool done(const SearchOptions& options, const std::vector<Candidate>& candidates
   return options.memory && any_fits(candidates);
 }
 
+/// Whether a walk comes to plans whose states come to the device for their update.
+enum class Visits : std::uint8_t { kNone, kToo, kOnly };
+
 /// Local search from those candidates (none: from the best few families').
-Result<void> refine_from(const SearchProblem& problem, const SearchOptions& options, std::vector<std::size_t> from, bool visits,
+Result<void> refine_from(const SearchProblem& problem, const SearchOptions& options, std::vector<std::size_t> from, Visits visits,
                          std::vector<Candidate>& candidates) {
   const std::size_t at_least = options.memory && problem.graph ? problem.graph->ops.size() : 1;
   const std::size_t whole = problem.fewer ? kReadOff * options.instruction_budget : options.instruction_budget;
-  const std::size_t budget = from.empty() ? whole : whole / kLaterShare;
+  const bool first = from.empty() && visits != Visits::kOnly;
+  const std::size_t budget = first || !any_fits(candidates) ? whole : whole / kLaterShare;
   return refine_candidates(problem,
                            {.family = options.strategy == "auto" ? "" : options.strategy,
                             .evaluations = evaluations_for(candidates, budget, at_least),
                             .threads = options.threads,
                             .memory = options.memory,
-                            .visits = visits,
+                            .visits = visits != Visits::kNone,
+                            .only_visits = visits == Visits::kOnly,
                             .from = std::move(from)},
                            candidates);
 }
@@ -190,7 +195,7 @@ Result<void> search_further(const SearchProblem& problem, const SearchOptions& o
   if (done(options, candidates)) return {};
   std::vector<std::size_t> from = best_of(candidates, kLaterStarts, [&](std::size_t i) { return i >= before; });
   if (from.empty()) return {};
-  return refine_from(problem, options, std::move(from), false, candidates);
+  return refine_from(problem, options, std::move(from), Visits::kNone, candidates);
 }
 
 /// States that come to the device for their update shift what is the best of everything else: a walk of its own, from the best plan
@@ -198,17 +203,18 @@ Result<void> search_further(const SearchProblem& problem, const SearchOptions& o
 Result<void> search_visits(const SearchProblem& problem, const SearchOptions& options, std::vector<Candidate>& candidates) {
   std::vector<std::size_t> from = best_of(candidates, 1, [](std::size_t) { return true; });
   if (!from.empty() && candidates[from.front()].fits() && candidates[from.front()].strategy.optimizer == Tier::kDevice) return {};
-  std::vector<Strategy> visiting = candidate_strategies(problem.spec.blocks(), problem.platform, problem.recipe.precision, problem.recipe.adapter.exists());
+  if (problem.recipe.adapter.exists()) return {};  // whose states are few
+  const Look look{.memory = options.memory};
+  std::vector<Strategy> visiting = candidate_strategies(problem.spec.blocks(), problem.platform, problem.recipe.precision);
   std::erase_if(visiting, [](const Strategy& strategy) { return !visits_device(strategy); });
-  if (const auto tried = try_all(problem, visiting, {.below = fastest(candidates)}, options.threads, candidates); !tried) return tried;
-  if (!options.refine) return {};
+  if (const auto tried = try_all(problem, visiting, look, options.threads, candidates); !tried) return tried;
+  if (!options.refine || done(options, candidates)) return {};
   if (options.fractions) {
-    if (const auto added = add_fractions(problem, options, {}, true, candidates); !added) return added;
+    if (const auto added = add_fractions(problem, options, look, true, candidates); !added || done(options, candidates)) return added;
   }
-  for (const std::size_t i : best_of(candidates, kLaterStarts, [&](std::size_t i) { return visits_device(candidates[i].strategy); })) {
-    if (std::find(from.begin(), from.end(), i) == from.end()) from.push_back(i);
-  }
-  return refine_from(problem, options, std::move(from), true, candidates);
+  if (const auto walked = refine_from(problem, options, {}, Visits::kOnly, candidates); !walked || done(options, candidates)) return walked;
+  if (problem.fewer) return {};  // what reads too short would stand before what does not when plans are confirmed
+  return refine_from(problem, options, best_of(candidates, 1, [](std::size_t) { return true; }), Visits::kToo, candidates);
 }
 
 /// Looks for exact addresses of the least short of those whose load may fit, unless what fits is faster anyway.
@@ -276,12 +282,12 @@ Result<std::vector<Candidate>> try_strategies(const SearchProblem& problem, cons
   }
   const bool refine = options.refine && !options.exact;
   if (refine && !done(options, candidates)) {
-    if (const auto walked = refine_from(problem, options, {}, options.strategy != "auto", candidates); !walked) return fail(walked.error());
+    if (const auto walked = refine_from(problem, options, {}, options.strategy == "auto" ? Visits::kNone : Visits::kToo, candidates); !walked) return fail(walked.error());
   }
   if (refine && options.strategy == "auto" && !done(options, candidates)) {
     if (const auto further = search_further(problem, options, candidates); !further) return fail(further.error());
   }
-  if (options.strategy == "auto" && !options.exact && !options.memory) {
+  if (options.strategy == "auto" && !options.exact && !done(options, candidates)) {
     if (const auto visits = search_visits(problem, options, candidates); !visits) return fail(visits.error());
   }
   if (const auto tight = search_tightly(problem, options, candidates); !tight) return fail(tight.error());
@@ -325,6 +331,7 @@ Result<SearchResult> search_plan(const ModelSpec& spec, const Recipe& recipe, co
   if (const auto buildable = check_buildable(spec, recipe); !buildable) return fail(buildable.error());
   SearchProblem asked{spec, recipe, platform, costs, options.evaluation, options.odds};
   asked.packings = options.packings;
+  asked.device_updates = options.device_updates;
   SearchProblem problem = prepared(std::move(asked), options.shared);
   if (options.memory && problem.graph) problem.shorter = std::make_shared<ShorterModels>(*problem.graph, platform);
   if (options.exact) problem.fewer.reset();

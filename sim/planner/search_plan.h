@@ -33,6 +33,7 @@ struct SearchOptions {
   std::shared_ptr<SharedSteps> shared =
       {};                         ///< of a command that searches machines that differ little; nothing: not used
   std::shared_ptr<KnownPackings> packings = {};  ///< of a command that packs much alike; nothing: the search's own
+  bool device_updates = false;    ///< no block's update may be left to the CPU (embedding's and head's may)
   bool plan = true;               ///< false: the best candidate says enough, and the result has no plan
   bool memory = false;            ///< does anything fit at all? Nothing is timed, and the result has no plan
 };

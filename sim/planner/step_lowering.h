@@ -274,7 +274,7 @@ class StepLowering {
   std::vector<BufferId> expert_losses_;     ///< with them, where the model has experts
   BufferId right_answers_;          ///< of an evaluation with labels, on the device
   BufferId clip_factor_, factor_on_device_, flag_on_device_;
-  BufferId still_here_;  ///< a sum that has left for the host and is on the device yet, for the update that follows at once
+  std::pair<TensorId, BufferId> still_here_;  ///< a sum that has left for the host, on the device yet for its update that follows
   BufferId flag_;        ///< of the clip factor: under it updates are redone, or take place (ClipFlag)
   BufferId loss_scale_;  ///< that lasts; an invalid id where the loss is not scaled
   BufferId scale_on_device_;  ///< its copy there, where updates are made on the host
@@ -286,7 +286,7 @@ class StepLowering {
   std::map<TensorId, BufferId> waiting_;    ///< gradients and clip factor that the next step's updates read
   std::vector<std::pair<GroupId, BufferId>> unpublished_;  ///< weights that were updated ahead
   std::map<TensorId, BufferId> on_ssd_;     ///< where gradients lie there
-  std::deque<BufferId> leaving_gradients_, arriving_gradients_, passing_sums_, leaving_weights_;
+  std::deque<BufferId> leaving_gradients_, arriving_gradients_, passing_sums_, leaving_weights_, leaving_states_;
 };
 
 }  // namespace plimsoll

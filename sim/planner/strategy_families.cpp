@@ -105,7 +105,7 @@ std::vector<Strategy> all_candidate_strategies(std::int64_t layers, Precision pr
   for (const Tier parameters : {Tier::kHost, Tier::kSsd}) {
     if (frozen) of.add({.parameters = parameters}, none_or_some);
   }
-  if (!frozen) add_device_updates(of, layers);
+  add_device_updates(of, layers);
   return of.all;
 }
 

@@ -49,7 +49,10 @@ class Moves {
     const auto go = [&](std::int64_t by) {
       change([&](Strategy& to) {
         to.*field = std::clamp(now + by, low, limits_.layers);
-        to.device_update_blocks = std::min(to.device_update_blocks, limits_.layers - to.device_state_blocks);
+        const bool updates_all = from_.device_update_blocks > 0 && from_.device_state_blocks + from_.device_update_blocks == limits_.layers;
+        const bool keeps_all = updates_all && field == &Strategy::device_state_blocks;
+        to.device_update_blocks = keeps_all ? limits_.layers - to.device_state_blocks
+                                            : std::min(to.device_update_blocks, limits_.layers - to.device_state_blocks);
       });
     };
     go(room);

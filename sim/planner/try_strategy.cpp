@@ -1,4 +1,7 @@
+#include "sim/planner/check_shares.h"
 #include "sim/planner/try_strategy.h"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 
@@ -224,6 +227,12 @@ Result<std::vector<SpaceNeed>> lasting_needs(const SearchProblem& problem, const
 }
 
 Result<Candidate> try_strategy(const SearchProblem& problem, const Strategy& strategy, const Look& look) {
+  if (problem.device_updates && !device_updates_all(strategy, problem.spec.blocks())) {
+    return fail({.kind = ErrorKind::kInput,
+                 .what = fmt::format("strategy '{}' leaves blocks to the CPU, which cannot update them here", strategy.name),
+                 .where = {},
+                 .remedy = "say as many device_update_blocks as the model has, or --strategy stream-device-update"});
+  }
   if (look.glance || look.short_of) {
     auto needs = lasting_needs(problem, strategy);
     if (!needs) return fail(needs.error());

@@ -33,6 +33,7 @@ struct SearchProblem {
   std::shared_ptr<const FewerMicroBatches> fewer = {};
   std::shared_ptr<KnownPackings> packings = {};  ///< of this and other searches; nothing: not used
   std::shared_ptr<KnownSteps> known = {};  ///< steps that were simulated before, where many strategies are tried; nothing: not used
+  bool device_updates = false;  ///< a strategy that leaves a block's update to the CPU is none
 };
 
 /// A strategy that was looked at: what it needs and, if that fits, how long its step takes.

@@ -10,7 +10,7 @@ namespace plimsoll::cuda {
 
 /// What of a step's numbers an update of matrices needs.
 struct MuonNumbers {
-  float momentum;
+  float momentum, direct;  ///< shares of the velocity and of the gradient in what comes of both
   float keep;            ///< of the weights, by decay
   bool skips;            ///< a factor that is no number leaves weights and velocity as they were
   const double* factor;  ///< of the gradient, or null
@@ -28,7 +28,7 @@ struct JoinVelocity {
   Bf16* joined;
 
   PLIMSOLL_DEVICE void operator()(Index i) const {
-    const float before = wide(velocity[i]), keep = numbers.momentum, add = 1 - numbers.momentum;
+    const float before = wide(velocity[i]), keep = numbers.momentum, add = numbers.direct;
     const float g = wide(gradient[i]) * (numbers.factor != nullptr ? static_cast<float>(*numbers.factor) : 1.0F);
     const float moved = keep * before + add * g;
     put(new_velocity[i], numbers.goes_on() ? moved : before);

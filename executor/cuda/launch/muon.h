@@ -66,7 +66,8 @@ void launch_muon_of(Launcher& launcher, const DeviceLaunch& l, const UpdatePlace
   const OpShape& s = l.shape();
   const Recipe& recipe = *l.context.recipe;
   const Index rows = s.rows / s.terms, elements = rows * s.inputs;
-  const MuonNumbers numbers{.momentum = static_cast<float>(recipe.momentum), .keep = update_numbers(l.context).keep,
+  const MuonNumbers numbers{.momentum = static_cast<float>(recipe.momentum), .direct = static_cast<float>(1 - recipe.momentum),
+                            .keep = update_numbers(l.context).keep,
                             .skips = scales_loss(recipe.precision), .factor = reinterpret_cast<const double*>(at.factor)};
   const double tall = rows > s.inputs ? static_cast<double>(rows) / static_cast<double>(s.inputs) : 1;
   const double rate = learning_rate_at(recipe, l.context.step) * std::sqrt(tall);
@@ -94,6 +95,14 @@ void launch_muon(Launcher& launcher, const DeviceLaunch& l) {
   if (wide_weights) return launch_muon_of<S, float, S>(launcher, l, at);
   if (summed) return launch_muon_of<float, S, S>(launcher, l, at);
   launch_muon_of<S, S, S>(launcher, l, at);
+}
+
+/// False: the kernel is of another kind.
+template <typename S, typename Launcher>
+bool launch_matrix_update(Launcher& launcher, const DeviceLaunch& l) {
+  if (l.kernel.kind != OpKind::kMuon) return false;
+  launch_muon<S>(launcher, l);
+  return true;
 }
 
 }  // namespace plimsoll::cuda

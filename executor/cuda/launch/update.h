@@ -3,7 +3,6 @@
 #include "executor/cuda/kernels/squared_norm.h"
 #include "executor/cuda/kernels/update.h"
 #include "executor/cuda/launch/device_launch.h"
-#include "executor/cuda/launch/muon.h"
 #include "executor/cuda/launch/update_places.h"
 
 namespace plimsoll::cuda {
@@ -87,7 +86,6 @@ bool launch_update(Launcher& launcher, const DeviceLaunch& l) {
     case OpKind::kLion: launch_update_rule<LionRule, S>(launcher, l); return true;
     case OpKind::kAdam: launch_update_rule<AdamRule, S>(launcher, l); return true;
     case OpKind::kAdamW: launch_update_rule<AdamWRule, S>(launcher, l); return true;
-    case OpKind::kMuon: launch_muon<S>(launcher, l); return true;
     default: return false;
   }
 }

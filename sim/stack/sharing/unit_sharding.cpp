@@ -95,8 +95,9 @@ void UnitSharding::request(Unit& unit) {
   if (unit.gathered || unit.arriving) return;
   if (retired_ == &unit) retired_ = nullptr;
   const bool copies = options_.state_type || options_.offloads;
+  const bool waited_for = options_.adapters_apart && is_block(unit);
   if (options_.offloads) {
-    tape_.launch({.sort = StackKernelSort::kToDevice, .dtype = DType::kBf16, .bytes = static_cast<double>(unit.bytes / options_.ranks)});
+    tape_.launch({.sort = StackKernelSort::kToDevice, .dtype = DType::kBf16, .blocking = waited_for, .bytes = static_cast<double>(unit.bytes / options_.ranks)});
   }
   const Tensor own = copies ? tape_.empty({unit.bytes / options_.ranks}, kMaskType, Holding::kWorkspace, kGatherStream) : Tensor{};
   if (options_.flat) {
@@ -105,7 +106,7 @@ void UnitSharding::request(Unit& unit) {
   } else {
     unit.arriving = tape_.empty({unit.bytes}, kMaskType, Holding::kWorkspace, kGatherStream);
   }
-  collective(static_cast<double>(unit.bytes), options_.ranks, DType::kBf16, 1, options_.adapters_apart && is_block(unit));
+  collective(static_cast<double>(unit.bytes), options_.ranks, DType::kBf16, 1, waited_for);
 }
 
 void UnitSharding::gather(Unit& unit) {

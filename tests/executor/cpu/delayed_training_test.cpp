@@ -153,7 +153,8 @@ TEST_CASE("a delayed update leaves the second step the weights of the first") {
 
 TEST_CASE("a delayed update does not go with updates during backward or blocks of the device") {
   for (const Strategy& strategy : {Strategy{.optimizer = Tier::kHost, .gradients = Tier::kHost, .update_in_backward = true},
-                                   Strategy{.optimizer = Tier::kHost, .device_state_blocks = 1}}) {
+                                   Strategy{.optimizer = Tier::kHost, .device_state_blocks = 1},
+                                   Strategy{.optimizer = Tier::kHost, .device_update_blocks = 1}}) {
     const auto plan = lower_to_plan(tiny_spec(), delayed(Precision::kFp32, 1), tiny_machine(), strategy);
     REQUIRE_FALSE(plan);
     CHECK_THAT(plan.error().text(), Catch::Contains("delays updates"));

@@ -7,6 +7,7 @@
 #include "executor/cuda/launch/by_storage.h"
 #include "executor/cuda/launch/dense.h"
 #include "executor/cuda/launch/loss.h"
+#include "executor/cuda/launch/muon.h"
 #include "executor/cuda/launch/streaming.h"
 #include "executor/cuda/launch/update.h"
 #include "tests/executor/cuda/emulated_launcher.h"
@@ -22,7 +23,7 @@ void emulate(const cuda::DeviceLaunch& launch, Fibers::Order order) {
     using S = typename decltype(type)::Type;
     return cuda::launch_dense<S>(launcher, launch) || cuda::launch_streaming<S>(launcher, launch) ||
            cuda::launch_attention<S>(launcher, launch) || cuda::launch_loss<S>(launcher, launch) ||
-           cuda::launch_update<S>(launcher, launch);
+           cuda::launch_update<S>(launcher, launch) || cuda::launch_matrix_update<S>(launcher, launch);
   });
   if (!known) throw std::logic_error("no program for " + std::string(to_text(launch.kernel.kind)));
 }

@@ -2,12 +2,8 @@
 #include <catch2/catch.hpp>
 
 #include "core/plan/expand.h"
-#include "core/plan/verify_plan.h"
-#include "executor/cpu/cpu_executor.h"
 #include "sim/planner/lower_to_plan.h"
 #include "tests/executor/tiers/three_steps.h"
-#include "tests/support/temporary_folder.h"
-#include "tests/support/tiny_training.h"
 
 namespace plimsoll {
 namespace {
@@ -41,18 +37,9 @@ std::vector<Strategy> strategies() {
   return all;
 }
 
-/// All strategies on one recipe, at one and two threads in turn, every third under random delays.
 void check_all(const ModelSpec& spec, const Recipe& recipe) {
-  const TemporaryFolder folder;
-  const std::vector<double> expected = three_losses(lawful_plan(spec, recipe, {}), {.threads = 1});
-  std::uint64_t run = 0;
-  for (Strategy strategy : strategies()) {
-    CAPTURE(describe(strategy), spec.name, run, to_text(recipe.precision), recipe.accumulate);
-    const CpuOptions options{.threads = 1 + static_cast<std::int64_t>(run % 2), .jitter_seed = run % 3 == 0 ? run + 1 : 0,
-                             .drive = {.folder = folder.path(), .way = IoWay::kThreads}};
-    CHECK(three_losses(lawful_plan(spec, recipe, strategy), options) == expected);
-    ++run;
-  }
+  const std::vector<Strategy> all = strategies();
+  CHECK(check_law_five(spec, recipe, all) == all.size());
 }
 
 }  // namespace

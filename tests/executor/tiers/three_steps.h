@@ -6,6 +6,7 @@
 #include "core/plan/verify_plan.h"
 #include "executor/cpu/cpu_executor.h"
 #include "sim/planner/lower_to_plan.h"
+#include "tests/support/temporary_folder.h"
 #include "tests/support/tiny_training.h"
 
 namespace plimsoll {
@@ -31,6 +32,23 @@ inline std::vector<double> three_losses(const Plan& plan, const CpuOptions& opti
   std::vector<double> losses;
   for (const StepSummary& step : trace->steps) losses.push_back(step.loss);
   return losses;
+}
+
+/// Law five: each strategy that can be lowered gives the resident plan's losses, at one and two threads in turn, every third under
+/// random delays. How many there were.
+inline std::uint64_t check_law_five(const ModelSpec& spec, const Recipe& recipe, const std::vector<Strategy>& strategies) {
+  const TemporaryFolder folder;
+  const std::vector<double> expected = three_losses(lawful_plan(spec, recipe, {}), {.threads = 1});
+  std::uint64_t run = 0;
+  for (const Strategy& strategy : strategies) {
+    if (!check_lowerable(spec, recipe, tiny_machine(), strategy)) continue;  // fp32 whose only copy would be on the drive
+    CAPTURE(describe(strategy), spec.name, run, to_text(recipe.precision), recipe.accumulate);
+    const CpuOptions options{.threads = 1 + static_cast<std::int64_t>(run % 2), .jitter_seed = run % 3 == 0 ? run + 1 : 0,
+                             .drive = {.folder = folder.path(), .way = IoWay::kThreads}};
+    CHECK(three_losses(lawful_plan(spec, recipe, strategy), options) == expected);
+    ++run;
+  }
+  return run;
 }
 
 }  // namespace plimsoll

@@ -102,7 +102,7 @@ Plan full_plan() {
   plan.platform = full_platform();
   plan.strategy = {.name = "mine", .recompute_every = 2, .parameters = Tier::kHost, .optimizer = Tier::kHost, .gradients = Tier::kSsd,
                    .activations = Tier::kHost, .activation_blocks = 1, .loop_order = LoopOrder::kBreadthFirst, .update_in_backward = true,
-                   .host_state_blocks = 1, .staging_slots = 3, .overlap = false};
+                   .host_state_blocks = 1, .device_update_blocks = 2, .staging_slots = 3, .overlap = false};
   plan.kernels = {{OpKind::kAdd, DType::kFp16, {.rows = 4}},
                   {OpKind::kAttentionBackward, DType::kBf16, {1, 2, 3, 4, 5, 6, 7, 8, 15, 9, 11, 12, 13, 14, 10, -0.0}}};
   plan.kernels[0].shape.constant = 1e-5;

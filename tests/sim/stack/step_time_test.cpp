@@ -229,6 +229,11 @@ TEST_CASE("Where adapters are units of their own kernels wait for every gather o
   recipe.adapter.targets = {AdapterTarget::kQuery};
   // Forward and backward gather each of four blocks; beside kernels are the rest's gather and the last reduction.
   CHECK(exposed() == Approx(2 * 4 * on_a_node(block, gpu) + on_a_node(rest, gpu) + on_a_node(adapters, gpu)));
+  // From host memory each of these gathers is fed by a copy of the rank's half, which the kernels wait for, too.
+  setup.parameters = setup.optimizer = Home::kHost;
+  const double pcie = 25.5e9;  // PCIe 4.0 x16, the catalogue's best
+  CHECK(time_of(model, recipe, setup, "RTX A5000").exposed_transfer > 2 * 4 * (block / 2) / pcie);
+  setup.parameters = setup.optimizer = Home::kDevice;
   setup.modules = ModuleStyle::kLitGpt;  // Fabric wraps blocks alone
   CHECK(exposed() < 2 * on_a_node(block, gpu));
 }
