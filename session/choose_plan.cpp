@@ -58,7 +58,6 @@ Result<ChosenPlan> searched(const RunRequest& request, const CostModel& costs, c
                              .odds = odds,
                              .device_updates = device_updates(request)});
   if (!search) return fail(search.error());
-  if (!search->plan && search->candidates.empty()) return refused("no plan could be made", "name another --strategy");
   if (!search->plan) {
     const std::string what = request.exact_strategy ? fmt::format("strategy '{}'", request.exact_strategy->name) : "every plan";
     return fail(does_not_fit(what, request.machine, search->candidates.front().needs));

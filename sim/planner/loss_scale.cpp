@@ -30,7 +30,8 @@ void StepLowering::place_loss_scale(const Op& op, std::uint32_t micro_batch) {
 
 std::optional<Range> StepLowering::guessed_factor(GroupId group) const {
   if (!loss_scale_.valid()) return std::nullopt;
-  return Range{optimizer_on_host() && !updated_on_host(group) ? scale_on_device_ : loss_scale_, Bytes(0), Bytes(kScaledFactorDoubles * size_of(DType::kFp64))};
+  const BufferId scale = optimizer_on_host() && !updated_on_host(group) ? scale_on_device_ : loss_scale_;
+  return Range{scale, Bytes(0), Bytes(kScaledFactorDoubles * size_of(DType::kFp64))};
 }
 
 std::optional<Range> StepLowering::update_flag() const {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <optional>
 #include <tuple>
 
@@ -198,15 +199,16 @@ Result<void> search_further(const SearchProblem& problem, const SearchOptions& o
   return refine_from(problem, options, std::move(from), Visits::kNone, candidates);
 }
 
-/// States that come to the device for their update shift what is the best of everything else: a walk of its own, from the best plan
-/// so far and from the best of those.
+/// States that come to the device for their update shift what is the best of everything else: walks of their own, among such plans
+/// alone and then from the best plan of all.
 Result<void> search_visits(const SearchProblem& problem, const SearchOptions& options, std::vector<Candidate>& candidates) {
-  std::vector<std::size_t> from = best_of(candidates, 1, [](std::size_t) { return true; });
-  if (!from.empty() && candidates[from.front()].fits() && candidates[from.front()].strategy.optimizer == Tier::kDevice) return {};
+  const auto any = [](std::size_t) { return true; };
+  const std::vector<std::size_t> best = best_of(candidates, 1, any);
+  if (!best.empty() && candidates[best.front()].fits() && candidates[best.front()].strategy.optimizer == Tier::kDevice) return {};
   if (problem.recipe.adapter.exists()) return {};  // whose states are few
   const Look look{.memory = options.memory};
   std::vector<Strategy> visiting = candidate_strategies(problem.spec.blocks(), problem.platform, problem.recipe.precision);
-  std::erase_if(visiting, [](const Strategy& strategy) { return !visits_device(strategy); });
+  std::erase_if(visiting, std::not_fn(visits_device));
   if (const auto tried = try_all(problem, visiting, look, options.threads, candidates); !tried) return tried;
   if (!options.refine || done(options, candidates)) return {};
   if (options.fractions) {
@@ -214,7 +216,7 @@ Result<void> search_visits(const SearchProblem& problem, const SearchOptions& op
   }
   if (const auto walked = refine_from(problem, options, {}, Visits::kOnly, candidates); !walked || done(options, candidates)) return walked;
   if (problem.fewer) return {};  // what reads too short would stand before what does not when plans are confirmed
-  return refine_from(problem, options, best_of(candidates, 1, [](std::size_t) { return true; }), Visits::kToo, candidates);
+  return refine_from(problem, options, best_of(candidates, 1, any), Visits::kToo, candidates);
 }
 
 /// Looks for exact addresses of the least short of those whose load may fit, unless what fits is faster anyway.

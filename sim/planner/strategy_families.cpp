@@ -40,26 +40,6 @@ class Families {
   std::vector<Strategy> all;
 };
 
-}  // namespace
-
-std::string family_of(const Strategy& strategy) {
-  std::string name = base_of(strategy);
-  if (strategy.device_update_blocks > 0) name += "-device-update";
-  if (strategy.update_in_backward) name += "-overlapped";
-  if (on_ssd(strategy)) name += "-ssd";
-  return name;
-}
-
-std::vector<std::string> family_names() {
-  std::vector<std::string> names;
-  for (const Strategy& strategy : all_candidate_strategies(4, Precision::kBf16Mixed)) {
-    if (std::find(names.begin(), names.end(), strategy.name) == names.end()) names.push_back(strategy.name);
-  }
-  return names;
-}
-
-namespace {
-
 /// States of all blocks come to the device for their update: where the CPU would be slower than the links, as whole matrices'
 /// rules make it.
 void add_device_updates(Families& of, std::int64_t layers) {
@@ -79,6 +59,22 @@ void add_device_updates(Families& of, std::int64_t layers) {
 }
 
 }  // namespace
+
+std::string family_of(const Strategy& strategy) {
+  std::string name = base_of(strategy);
+  if (strategy.device_update_blocks > 0) name += "-device-update";
+  if (strategy.update_in_backward) name += "-overlapped";
+  if (on_ssd(strategy)) name += "-ssd";
+  return name;
+}
+
+std::vector<std::string> family_names() {
+  std::vector<std::string> names;
+  for (const Strategy& strategy : all_candidate_strategies(4, Precision::kBf16Mixed)) {
+    if (std::find(names.begin(), names.end(), strategy.name) == names.end()) names.push_back(strategy.name);
+  }
+  return names;
+}
 
 std::vector<Strategy> all_candidate_strategies(std::int64_t layers, Precision precision, bool frozen) {
   const std::vector<std::int64_t> some = recompute_choices(layers);

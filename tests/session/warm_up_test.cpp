@@ -4,7 +4,9 @@
 #include <catch2/catch.hpp>
 
 #include "executor/data/token_source.h"
+#include "session/choose_plan.h"
 #include "session/train.h"
+#include "sim/planner/check_shares.h"
 #include "tests/session/session_case.h"
 
 namespace plimsoll::test {
@@ -68,6 +70,23 @@ TEST_CASE("a warm-up takes at most half of a run, and none of one that is too sh
     CHECK(outcome.steps.size() == static_cast<std::size_t>(steps));
     CHECK(outcome.measured.steps.size() == static_cast<std::size_t>(steps - warm));
   }
+}
+
+TEST_CASE("on a GPU no block of a muon run is left to the CPU, whose sums would be others, from the warm-up on") {
+  const TemporaryFolder folder;
+  RunRequest request = small_request(folder);
+  request.recipe.optimizer = OptimizerKind::kMuon;
+  const std::int64_t blocks = request.spec.blocks();
+  CHECK_FALSE(device_updates_all(cautious_plan(request)->strategy, blocks));
+  request.backend = Backend::kCuda;
+  CHECK(device_updates_all(cautious_plan(request)->strategy, blocks));
+  const auto chosen = choose_plan(request, *request.costs, {});
+  REQUIRE(chosen);
+  CHECK(device_updates_all(chosen->plan.strategy, blocks));
+  request.exact_strategy = Strategy{.optimizer = Tier::kHost, .gradients = Tier::kHost};
+  const auto refused = choose_plan(request, *request.costs, {});
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().remedy.find("device_update_blocks") != std::string::npos);
 }
 
 TEST_CASE("where there is memory for the cautious plan and no more, a run ends within it, with the same losses") {

@@ -12,12 +12,6 @@ namespace {
 
 constexpr std::int64_t kBlocks = 4;
 
-ModelSpec four_blocks(Family family) {
-  ModelSpec spec = tiny_spec(family);
-  spec.layers = kBlocks;
-  return spec;
-}
-
 /// Of all blocks, and of some beside others that the CPU updates or whose states stay, under every place of gradients and weights.
 std::vector<Strategy> strategies() {
   std::vector<Strategy> all;
@@ -38,8 +32,6 @@ std::vector<Strategy> strategies() {
   }
   return all;
 }
-
-void check_all(const ModelSpec& spec, const Recipe& recipe) { CHECK(check_law_five(spec, recipe, strategies()) > 20); }
 
 /// Bytes that one step's copies move, by the queue that moves them; guarded ones, which seldom run, apart.
 std::map<std::string, std::int64_t> optimizer_traffic(const Plan& plan) {
@@ -65,18 +57,12 @@ std::int64_t block_elements(const Plan& plan) {
 }  // namespace
 
 TEST_CASE("blocks that the device updates from states elsewhere change no bit of any loss") {
+  CHECK(check_precisions(strategies()) > 20);
   Recipe recipe = tiny_recipe();
-  check_all(four_blocks(Family::kGpt2), recipe);
-  recipe.precision = Precision::kBf16Mixed;
-  recipe.accumulate = 1;
-  recipe.clip = 0;
-  check_all(four_blocks(Family::kLlama), recipe);
-  recipe.precision = Precision::kFp16Mixed;
-  recipe.clip = 0.5;
-  check_all(four_blocks(Family::kLlama), recipe);
   recipe.precision = Precision::kBf16;
+  recipe.accumulate = 1;
   recipe.clip = 1e-3;  // every step is clipped, so what is guessed is redone
-  check_all(four_blocks(Family::kGpt2), recipe);
+  CHECK(check_law_five(four_blocks(Family::kGpt2), recipe, strategies()) > 20);
 }
 
 TEST_CASE("rules of whole matrices are no other on the device") {

@@ -12,12 +12,6 @@
 namespace plimsoll {
 namespace {
 
-ModelSpec four_blocks(Family family) {
-  ModelSpec spec = tiny_spec(family);
-  spec.layers = 4;
-  return spec;
-}
-
 std::vector<double> losses_of(const ModelSpec& spec, const Recipe& recipe, const Strategy& strategy, const CpuOptions& options) {
   return three_losses(lawful_plan(spec, recipe, strategy), options);
 }

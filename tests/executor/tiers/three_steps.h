@@ -1,6 +1,8 @@
 #pragma once
 
 #include <catch2/catch.hpp>
+#include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "core/plan/verify_plan.h"
@@ -49,6 +51,25 @@ inline std::uint64_t check_law_five(const ModelSpec& spec, const Recipe& recipe,
     ++run;
   }
   return run;
+}
+
+inline ModelSpec four_blocks(Family family) {
+  ModelSpec spec = tiny_spec(family);
+  spec.layers = 4;
+  return spec;
+}
+
+/// Law five of four blocks in fp32 with two micro-batches, in bf16 without clipping and in fp16 that clips. The fewest that there were.
+inline std::uint64_t check_precisions(const std::vector<Strategy>& strategies) {
+  Recipe recipe = tiny_recipe();
+  std::uint64_t fewest = check_law_five(four_blocks(Family::kGpt2), recipe, strategies);
+  recipe.accumulate = 1;
+  for (const auto& [precision, clip] : {std::pair(Precision::kBf16Mixed, 0.0), std::pair(Precision::kFp16Mixed, 0.5)}) {
+    recipe.precision = precision;
+    recipe.clip = clip;
+    fewest = std::min(fewest, check_law_five(four_blocks(Family::kLlama), recipe, strategies));
+  }
+  return fewest;
 }
 
 }  // namespace plimsoll
