@@ -4,7 +4,7 @@
 
 #include "core/plan/expand.h"
 #include "sim/cost/calibrate.h"
-#include "sim/cost/samples_from_trace.h"
+#include "sim/sampling/samples_from_trace.h"
 #include "sim/planner/ranks/exchange_samples.h"
 #include "sim/planner/ranks/job_plan.h"
 

@@ -7,7 +7,7 @@
 #include "core/plan/expand.h"
 #include "core/plan/verify_plan.h"
 #include "formats/plans/plan_json.h"
-#include "sim/cost/samples_from_trace.h"
+#include "sim/sampling/samples_from_trace.h"
 
 namespace plimsoll {
 

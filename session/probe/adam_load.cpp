@@ -1,86 +1,103 @@
 #include "session/probe/adam_load.h"
 
 #include <algorithm>
+#include <bit>
 #include <chrono>
 #include <random>
 
-#include "executor/kernels/loops.h"
+#include "executor/cuda/host_twins.h"
 
 namespace plimsoll {
 namespace {
 
-constexpr std::int64_t kMostElements = std::int64_t{7} << 20;  // 28 MiB an array
-constexpr std::size_t kArrays = 4;
-constexpr std::int64_t kPiece = std::int64_t{1} << 16;
-/// Reads weights, gradient and moments, writes weights and moments: 7 numbers of 4 bytes.
-constexpr std::int64_t kBytesAnElement = 28;
+/// Weights and moments in fp32, gradient and published weights in bf16.
+constexpr std::int64_t kBytesHeld = 16;
+/// Reads weights, moments and gradient, writes weights, moments and what is published.
+constexpr std::int64_t kBytesMoved = 28;
+constexpr std::int64_t kElementsOfThread = std::int64_t{1} << 19;  ///< of an update
+constexpr std::int64_t kMostUpdates = 16;
 constexpr std::size_t kDrawn = std::size_t{1} << 16;
 
-std::int64_t now_ns() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-/// Of each array of a thread: whole pieces, at least one.
-std::int64_t elements_of(std::size_t threads, Bytes most) {
-  const std::int64_t pieces = most.count / static_cast<std::int64_t>(threads * kArrays * sizeof(float)) / kPiece;
-  return std::clamp(pieces * kPiece, kPiece, kMostElements);
+std::vector<float> drawn_numbers() {
+  std::mt19937 random(1);
+  std::normal_distribution<float> normal;
+  std::vector<float> drawn(kDrawn);
+  for (float& value : drawn) value = normal(random);
+  return drawn;
 }
 
 }  // namespace
 
 AdamLoad::AdamLoad(std::size_t threads, Bytes most)
-    : count_(std::max<std::size_t>(1, threads)),
-      elements_(elements_of(count_, most)),
-      memory_(Bytes(static_cast<std::int64_t>(count_ * kArrays * sizeof(float)) * elements_)) {
-  std::mt19937 random(1);
-  std::normal_distribution<float> normal;
-  std::vector<float> drawn(kDrawn);
-  for (float& value : drawn) value = normal(random);
-  std::vector<std::jthread> fillers;
-  for (std::size_t i = 0; i < count_; ++i) fillers.emplace_back([this, i, &drawn] { fill(states_of(i), drawn); });
+    : pool_(static_cast<std::int64_t>(std::max<std::size_t>(1, threads))),
+      recipe_{.precision = Precision::kBf16Mixed, .sequence = 1},
+      elements_(std::clamp<std::int64_t>(most.count / kBytesHeld, 1, pool_.workers() * kElementsOfThread)),
+      updates_(std::clamp<std::int64_t>(most.count / (kBytesHeld * elements_), 1, kMostUpdates)),
+      memory_(Bytes(kBytesHeld * elements_ * updates_)) {
+  for (std::int64_t update = 0; update < updates_; ++update) fill(update);
 }
 
-AdamLoad::States AdamLoad::states_of(std::size_t thread) const {
-  float* const first = reinterpret_cast<float*>(memory_.data()) + static_cast<std::int64_t>(thread * kArrays) * elements_;
-  return {first, first + elements_, first + 2 * elements_, first + 3 * elements_};
+std::vector<OperandView> AdamLoad::operands_of(std::int64_t update) const {
+  std::vector<OperandView> operands;
+  std::byte* at = memory_.data() + kBytesHeld * elements_ * update;
+  const auto add = [&](std::int64_t size, Access access) {
+    operands.push_back({.data = at, .bytes = Bytes(size * elements_), .access = access});
+    at += size * elements_;
+  };
+  for (int i = 0; i < 3; ++i) add(4, Access::kReadWrite);
+  add(2, Access::kRead);
+  add(2, Access::kWrite);
+  return operands;
 }
 
-void AdamLoad::fill(const States& states, const std::vector<float>& drawn) const {
-  for (float* const list : {states.weights, states.gradient, states.m, states.v}) {
-    for (std::int64_t i = 0; i < elements_; ++i) {
-      const float value = drawn[static_cast<std::size_t>(i) % kDrawn];
-      list[i] = list == states.v ? value * value : value;
+void AdamLoad::fill(std::int64_t update) {
+  static const std::vector<float> drawn = drawn_numbers();
+  const std::vector<OperandView> operands = operands_of(update);
+  pool_.run((elements_ + static_cast<std::int64_t>(kDrawn) - 1) / static_cast<std::int64_t>(kDrawn), [&](std::int64_t piece, std::int64_t) {
+    const std::int64_t begin = piece * static_cast<std::int64_t>(kDrawn), end = std::min(elements_, begin + static_cast<std::int64_t>(kDrawn));
+    for (std::int64_t i = begin; i < end; ++i) {
+      const float value = drawn[static_cast<std::size_t>(i - begin)];
+      reinterpret_cast<float*>(operands[0].data)[i] = value;
+      reinterpret_cast<float*>(operands[1].data)[i] = value;
+      reinterpret_cast<float*>(operands[2].data)[i] = value * value;
+      reinterpret_cast<std::uint16_t*>(operands[3].data)[i] = static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(value) >> 16);
     }
-  }
+  });
 }
 
 AdamLoad::~AdamLoad() { running_ = false; }
 
 void AdamLoad::start() {
   running_ = true;
-  bytes_ = 0;
-  for (std::size_t i = 0; i < count_; ++i) threads_.emplace_back([this, i] { work(states_of(i)); });
-  const auto all_began = static_cast<std::int64_t>(count_) * kPiece * kBytesAnElement;
-  while (bytes_ < all_began) std::this_thread::yield();
-  bytes_ = 0;
-  started_ns_ = now_ns();
+  under_way_ = false;
+  thread_ = std::jthread([this] { work(); });
+  under_way_.wait(false);
 }
 
 double AdamLoad::stop() {
   running_ = false;
-  threads_.clear();
-  const double seconds = static_cast<double>(now_ns() - started_ns_) * 1e-9;
-  return seconds > 0 ? static_cast<double>(bytes_) / seconds : 0;
+  thread_.join();
+  return rate_;
 }
 
-void AdamLoad::work(const States& states) {
-  const UpdateStep<float> step{
-      .beta1 = 0.9f, .beta2 = 0.999f, .step_size = 1e-4f, .inverse_root = 1, .epsilon = 1e-8f, .keep = 0.9999f};
-  for (std::int64_t at = 0; running_; at = at + kPiece < elements_ ? at + kPiece : 0) {
-    float *const weights = states.weights + at, *const m = states.m + at, *const v = states.v + at;
-    loops<float>().adamw(kPiece, step, states.gradient + at, weights, m, v, weights, m, v);
-    bytes_ += kPiece * kBytesAnElement;
-  }
+void AdamLoad::work() {
+  const Kernel kernel{.kind = OpKind::kAdamW, .dtype = DType::kBf16, .shape = {.rows = elements_, .inputs = elements_}};
+  const auto update = [&](std::int64_t number) {
+    launch_as_on_device(kernel, operands_of(number % updates_), {.pool = &pool_, .recipe = &recipe_, .step = 10});
+  };
+  update(0);
+  const auto start = std::chrono::steady_clock::now();
+  under_way_ = true;
+  under_way_.notify_one();
+  std::int64_t done = 0;
+  do {
+    update(++done);
+  } while (running_);
+  rate_ = static_cast<double>(done * kBytesMoved * elements_) / std::max(1e-9, seconds_since(start));
 }
 
 }  // namespace plimsoll

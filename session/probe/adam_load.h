@@ -6,15 +6,18 @@
 #include <vector>
 
 #include "core/base/quantity.h"
+#include "core/model/recipe.h"
 #include "executor/cpu/arena.h"
+#include "executor/kernels/launch.h"
+#include "executor/kernels/worker_pool.h"
 
 namespace plimsoll {
 
-/// The CPU's AdamW at work on its own fp32 states, larger than any cache, on some threads: what contends with DMA for the host's
-/// memory.
+/// The CPU's AdamW at work as a plan for a GPU in mixed precision has it, update after update, over more than any cache holds: what
+/// contends with DMA for the host's memory. Loops that only move as many bytes move them faster, and are slowed more beside copies.
 class AdamLoad {
  public:
-  /// Reserves the states, 112 MiB a thread but `most` together, and fills them; nothing runs yet.
+  /// Reserves the states, 128 MiB a thread but `most` together, and fills them; nothing runs yet.
   explicit AdamLoad(std::size_t threads, Bytes most = 2 * kGiB);
   ~AdamLoad();
   AdamLoad(const AdamLoad&) = delete;
@@ -22,25 +25,22 @@ class AdamLoad {
 
   /// Returns when it is well under way.
   void start();
-  /// Stops, and gives the bytes a second that it read and wrote since start().
+  /// Stops after the update that is on its way, and gives the bytes a second that the updates since start() read and wrote.
   double stop();
 
  private:
-  /// Of one thread, each of elements_ numbers.
-  struct States {
-    float *weights, *gradient, *m, *v;
-  };
-  [[nodiscard]] States states_of(std::size_t thread) const;
-  void fill(const States& states, const std::vector<float>& drawn) const;
-  void work(const States& states);
+  [[nodiscard]] std::vector<OperandView> operands_of(std::int64_t update) const;
+  void fill(std::int64_t update);
+  void work();
 
-  std::size_t count_;      ///< of threads
-  std::int64_t elements_;  ///< of each array
+  WorkerPool pool_;
+  Recipe recipe_;
+  std::int64_t elements_;  ///< of an update
+  std::int64_t updates_;   ///< one after another
   HostArena memory_;       ///< pages as those of a plan's states
-  std::atomic<bool> running_ = false;
-  std::atomic<std::int64_t> bytes_ = 0;
-  std::int64_t started_ns_ = 0;
-  std::vector<std::jthread> threads_;  ///< last, as it is waited for first
+  std::atomic<bool> running_ = false, under_way_ = false;
+  double rate_ = 0;
+  std::jthread thread_;  ///< last, as it is waited for first
 };
 
 }  // namespace plimsoll

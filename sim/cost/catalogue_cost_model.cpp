@@ -73,9 +73,13 @@ double step_factor(const GpuEntry& gpu) {
   return cost_constants().at(cost_constants().has(own) ? own : sort);
 }
 
+/// Of one matrix: five of each Newton–Schulz step, the norm's three, and what comes before and after.
+constexpr std::int64_t kMuonLaunches = 5 * kNewtonSchulzSteps + 5;
+
 /// Launches that the CUDA backend makes of a kernel: shares of sums, then their sums, and what comes before a gradient.
 double launches_of(const Kernel& kernel) {
   switch (kernel.kind) {
+    case OpKind::kMuon: return static_cast<double>(kMuonLaunches * kernel.shape.terms);
     case OpKind::kNormBackward:
     case OpKind::kHeadNormBackward: return 4;
     case OpKind::kAttentionBackward:
@@ -157,7 +161,7 @@ Result<Cost> gpu_streaming_cost(const Processor& processor, const Kernel& kernel
   const double products = orthogonalizing_seconds(processor, kernel);
   if (products > 0) {
     const double traffic = work.bytes / (efficiency.share * processor.bytes_per_second);
-    return checked(cost_constants().at("kernel.startup") * kMicro + products + traffic, CostOrigin::kExtrapolated, to_text(kernel));
+    return checked(startup_seconds(kernel) + products + traffic, CostOrigin::kExtrapolated, to_text(kernel));
   }
   const double arithmetic = processor.fp32_flops > 0 ? work.flops / processor.fp32_flops : 0.0;
   const double traffic = work.bytes / (efficiency.share * processor.bytes_per_second);

@@ -16,7 +16,7 @@ struct Sample {
   CostKey key;
   Nanoseconds duration;
   std::string plan_digest;  ///< of the plan that was running
-  bool contended = false;   ///< for part of the time more was wanted of a shared resource than there is
+  bool contended = false;   ///< other work slowed it for part of the time
 };
 
 /// What is known of one key.

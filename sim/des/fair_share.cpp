@@ -14,6 +14,16 @@ constexpr double kUnsettled = -1.0;
 
 }  // namespace
 
+void add_demand(std::vector<Demand>& demands, const Demand& added) {
+  for (Demand& demand : demands) {
+    if (demand.resource == added.resource) {
+      demand.amount += added.amount;
+      return;
+    }
+  }
+  demands.push_back(added);
+}
+
 FairShare::FairShare(std::span<const Resource> resources) {
   pools_.reserve(resources.size());
   for (const Resource& resource : resources) pools_.push_back({.capacity = std::max(0.0, resource.capacity)});

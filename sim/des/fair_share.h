@@ -13,6 +13,9 @@ struct Activity {
   double weight = 1.0;              ///< speed gained per unit of the common fair level; must be positive
 };
 
+/// Adds to what is wanted of the same resource already, so that an activity alone never competes with itself.
+void add_demand(std::vector<Demand>& demands, const Demand& added);
+
 /// Max-min fair speeds by progressive filling (Bertsekas & Gallager, Data Networks, section 6.5.2): a common level
 /// rises from 0 and each activity runs at level · weight until it reaches speed 1 or one of its resources is used up.
 /// A link tree is expressed by listing every resource on a path; cores and DRAM are resources too.

@@ -29,17 +29,6 @@ bool is_transfer(InstructionKind kind) {
   return kind == InstructionKind::kCopy || kind == InstructionKind::kRead || kind == InstructionKind::kWrite;
 }
 
-/// Adds to what is wanted of the same resource already, so that an activity alone never competes with itself.
-void add_demand(std::vector<Demand>& demands, const Demand& added) {
-  for (Demand& demand : demands) {
-    if (demand.resource == added.resource) {
-      demand.amount += added.amount;
-      return;
-    }
-  }
-  demands.push_back(added);
-}
-
 class WorkTableBuilder {
  public:
   WorkTableBuilder(const Plan& plan, const FlatBody& body, const CostModel& costs)

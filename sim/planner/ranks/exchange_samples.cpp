@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "core/plan/order_ranks.h"
-#include "sim/cost/typical_steps.h"
+#include "sim/sampling/typical_steps.h"
 #include "sim/des/exchange_traffic.h"
 
 namespace plimsoll {

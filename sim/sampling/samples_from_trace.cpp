@@ -1,12 +1,12 @@
-#include "sim/cost/samples_from_trace.h"
+#include "sim/sampling/samples_from_trace.h"
 
 #include <algorithm>
 #include <map>
 #include <optional>
 #include <utility>
 
-#include "sim/cost/contention.h"
-#include "sim/cost/typical_steps.h"
+#include "sim/sampling/alone_times.h"
+#include "sim/sampling/typical_steps.h"
 
 namespace plimsoll {
 namespace {
@@ -27,7 +27,7 @@ class TraceSampler {
   }
 
   std::vector<Sample> samples() const {
-    const auto contended = contended_events(plan_, body_, trace_);
+    const auto alone = alone_times(plan_, body_, trace_);
     const auto typical = typical_steps(traced_steps(trace_));
     std::vector<Sample> samples;
     for (std::size_t i = 0; i < trace_.events.size(); ++i) {
@@ -37,9 +37,9 @@ class TraceSampler {
       if (auto gap = issue_sample(event)) samples.push_back(std::move(*gap));
       if (const auto key = key_of(body_.list.instructions[event.instruction])) {
         samples.push_back({.key = *key,
-                           .duration = event.end - event.start,
+                           .duration = alone[i].duration,
                            .plan_digest = trace_.plan_digest,
-                           .contended = contended[i]});
+                           .contended = alone[i].contended});
       }
     }
     return samples;

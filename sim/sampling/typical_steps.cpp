@@ -1,4 +1,4 @@
-#include "sim/cost/typical_steps.h"
+#include "sim/sampling/typical_steps.h"
 
 #include <algorithm>
 

@@ -1,9 +1,8 @@
-#include "sim/cost/samples_from_trace.h"
+#include "sim/sampling/samples_from_trace.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
 
-#include "sim/cost/contention.h"
 #include "tests/support/plan_writer.h"
 
 using namespace plimsoll;
@@ -112,25 +111,4 @@ TEST_CASE("skipped and bounded events give no samples") {
       .events = {event(e.load, 0, 50, EventStatus::kBounded), event(e.first, 0, 0, EventStatus::kSkipped)}};
   PlanWriter writer = e.writer;
   CHECK(samples_from_trace(writer.plan(), writer.body(), trace).empty());
-}
-
-TEST_CASE("events contend only where more is asked of a resource than it has") {
-  PlanWriter writer;
-  const auto a = writer.buffer("a", "gpu0", Bytes(0), kMiB);
-  const auto b = writer.buffer("b", "host", Bytes(0), kMiB);
-  const auto c = writer.buffer("c", "host", kMiB, kMiB);
-  const auto d = writer.buffer("d", "gpu0", kMiB, kMiB);
-  const auto out = writer.copy(InstructionKind::kCopy, "d2h", read(a), write(b));
-  const auto in = writer.copy(InstructionKind::kCopy, "h2d", read(c), write(d));
-  const auto load = writer.host_work(HostTask::kLoadTokens, {write(c)});
-  const auto optimizer = writer.launch("cpu", OpKind::kAdamW, Phase::kOptimizer, {update(b)});
-  // Both directions at 10 GB/s ask 20 of the 16 that both together have; they overlap for half of their time.
-  // The token load's one core is free beside the copies. The optimizer alone holds both cores, which is no contention.
-  const Trace trace{
-      .events = {event(out, 0, 100), event(in, 50, 150), event(load, 0, 100), event(optimizer, 200, 300)}};
-  CHECK(contended_events(writer.plan(), writer.body(), trace) == std::vector<bool>{true, true, false, false});
-  // Overlapping for 4 of 100 ns is not noticed, for 6 it is.
-  const Trace brushing{
-      .events = {event(out, 0, 100), event(in, 96, 196), event(load, 206, 306), event(optimizer, 300, 400)}};
-  CHECK(contended_events(writer.plan(), writer.body(), brushing) == std::vector<bool>{false, false, true, true});
 }
