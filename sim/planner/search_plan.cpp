@@ -199,24 +199,56 @@ Result<void> search_further(const SearchProblem& problem, const SearchOptions& o
   return refine_from(problem, options, std::move(from), Visits::kNone, candidates);
 }
 
-/// States that come to the device for their update shift what is the best of everything else: walks of their own, among such plans
-/// alone and then from the best plan of all.
-Result<void> search_visits(const SearchProblem& problem, const SearchOptions& options, std::vector<Candidate>& candidates) {
-  const auto any = [](std::size_t) { return true; };
-  const std::vector<std::size_t> best = best_of(candidates, 1, any);
-  if (!best.empty() && candidates[best.front()].fits() && candidates[best.front()].strategy.optimizer == Tier::kDevice) return {};
-  if (problem.recipe.adapter.exists()) return {};  // whose states are few
+/// Adds what linear programmes find for plans whose states come to the device, and walks among such plans from the best of that.
+Result<void> search_shares(const SearchProblem& problem, const SearchOptions& options, std::vector<Candidate>& candidates) {
+  const std::size_t before = candidates.size();
+  if (const auto added = add_fractions(problem, options, {.memory = options.memory}, true, candidates); !added) return added;
+  std::vector<std::size_t> from = best_of(candidates, kLaterStarts, [&](std::size_t i) { return i >= before; });
+  if (from.empty() || done(options, candidates)) return {};
+  return refine_from(problem, options, std::move(from), Visits::kOnly, candidates);
+}
+
+/// Walks from the best plan of all, which is free to leave plans whose states come to the device; nothing where that plan was walked from.
+Result<void> walk_from_best(const SearchProblem& problem, const SearchOptions& options, std::vector<Candidate>& candidates,
+                            std::optional<Strategy>& walked_from) {
+  if (problem.fewer || done(options, candidates)) return {};  // what reads too short would stand before what does not when plans are confirmed
+  std::vector<std::size_t> best = best_of(candidates, 1, [](std::size_t) { return true; });
+  if (best.empty() || candidates[best.front()].strategy == walked_from) return {};
+  walked_from = candidates[best.front()].strategy;
+  return refine_from(problem, options, std::move(best), Visits::kToo, candidates);
+}
+
+/// Among plans whose states come to the device: programmes and walks from what is best, then from the best of `families`, from which
+/// programmes may have led away, and programmes from what these came to.
+Result<void> walk_visits(const SearchProblem& problem, const SearchOptions& options, std::vector<std::size_t> families,
+                         std::vector<Candidate>& candidates) {
   const Look look{.memory = options.memory};
-  std::vector<Strategy> visiting = candidate_strategies(problem.spec.blocks(), problem.platform, problem.recipe.precision);
-  std::erase_if(visiting, std::not_fn(visits_device));
-  if (const auto tried = try_all(problem, visiting, look, options.threads, candidates); !tried) return tried;
-  if (!options.refine || done(options, candidates)) return {};
+  std::optional<Strategy> walked_from;
   if (options.fractions) {
     if (const auto added = add_fractions(problem, options, look, true, candidates); !added || done(options, candidates)) return added;
   }
   if (const auto walked = refine_from(problem, options, {}, Visits::kOnly, candidates); !walked || done(options, candidates)) return walked;
-  if (problem.fewer) return {};  // what reads too short would stand before what does not when plans are confirmed
-  return refine_from(problem, options, best_of(candidates, 1, any), Visits::kToo, candidates);
+  if (const auto walked = walk_from_best(problem, options, candidates, walked_from); !walked) return walked;
+  if (families.empty()) return {};
+  if (const auto walked = refine_from(problem, options, std::move(families), Visits::kOnly, candidates); !walked || done(options, candidates)) return walked;
+  if (options.fractions) {
+    if (const auto shared = search_shares(problem, options, candidates); !shared) return shared;
+  }
+  return walk_from_best(problem, options, candidates, walked_from);
+}
+
+/// States that come to the device for their update shift what is the best of everything else: walks of their own, among such plans
+/// alone and from the best plan of all.
+Result<void> search_visits(const SearchProblem& problem, const SearchOptions& options, std::vector<Candidate>& candidates) {
+  const std::vector<std::size_t> best = best_of(candidates, 1, [](std::size_t) { return true; });
+  if (!best.empty() && candidates[best.front()].fits() && candidates[best.front()].strategy.optimizer == Tier::kDevice) return {};
+  if (problem.recipe.adapter.exists()) return {};  // whose states are few
+  std::vector<Strategy> visiting = candidate_strategies(problem.spec.blocks(), problem.platform, problem.recipe.precision);
+  std::erase_if(visiting, std::not_fn(visits_device));
+  const std::size_t before = candidates.size();
+  if (const auto tried = try_all(problem, visiting, {.memory = options.memory}, options.threads, candidates); !tried) return tried;
+  if (!options.refine || done(options, candidates)) return {};
+  return walk_visits(problem, options, best_of(candidates, kLaterStarts, [&](std::size_t i) { return i >= before; }), candidates);
 }
 
 /// Looks for exact addresses of the least short of those whose load may fit, unless what fits is faster anyway.
