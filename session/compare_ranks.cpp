@@ -4,9 +4,9 @@
 
 #include "core/plan/expand.h"
 #include "sim/cost/calibrate.h"
-#include "sim/sampling/samples_from_trace.h"
 #include "sim/planner/ranks/exchange_samples.h"
 #include "sim/planner/ranks/job_plan.h"
+#include "sim/sampling/samples_from_trace.h"
 
 namespace plimsoll {
 namespace {

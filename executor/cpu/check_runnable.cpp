@@ -11,6 +11,7 @@
 #include "core/plan/fill_body.h"
 #include "core/plan/operand_sizes.h"
 #include "core/plan/state_part.h"
+#include "core/plan/transfers.h"
 #include "executor/kernels/launch.h"
 #include "executor/kernels/visible_keys.h"
 
@@ -205,7 +206,7 @@ Result<void> check_migration(const Plan& migration, const Plan& old, const Plan&
   for (const Block& block : migration.blocks) {
     for (const Instruction& instruction : block.list.instructions) {
       const InstructionKind kind = instruction.kind;
-      if (kind == InstructionKind::kCopy || kind == InstructionKind::kRead || kind == InstructionKind::kWrite) continue;
+      if (is_transfer(kind)) continue;
       return refuse(fmt::format("a migration only copies, and this is a {}", to_text(kind)), block.name);
     }
   }

@@ -42,10 +42,17 @@ struct WorkerPool::Job {
 
 WorkerPool::WorkerPool(std::int64_t workers, std::int64_t shuffle) : shuffle_(shuffle) {
   threads_.reserve(static_cast<std::size_t>(std::max<std::int64_t>(0, workers - 1)));
-  for (std::int64_t i = 1; i < workers; ++i) threads_.emplace_back([this] { serve(); });
+  try {
+    for (std::int64_t i = 1; i < workers; ++i) threads_.emplace_back([this] { serve(); });
+  } catch (...) {
+    stop();
+    throw;
+  }
 }
 
-WorkerPool::~WorkerPool() {
+WorkerPool::~WorkerPool() { stop(); }
+
+void WorkerPool::stop() {
   {
     const std::scoped_lock lock(mutex_);
     stopping_ = true;

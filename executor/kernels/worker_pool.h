@@ -42,6 +42,7 @@ class WorkerPool {
 
   void run_tasks(std::int64_t task_count, TaskCall call, const void* function, std::int64_t most_workers);
   void serve();
+  void stop();
   Job* open_job();
 
   std::mutex mutex_;

@@ -1,5 +1,7 @@
 #include "formats/plans/instruction_text.h"
 
+#include "core/plan/transfers.h"
+
 namespace plimsoll {
 
 std::string_view instruction_name(const Plan& plan, const Instruction& instruction) {
@@ -15,8 +17,7 @@ std::string_view instruction_name(const Plan& plan, const FlatBody& body, const 
 }
 
 Bytes bytes_touched(const FlatBody& body, const Instruction& instruction) {
-  const bool transfer = instruction.kind == InstructionKind::kCopy || instruction.kind == InstructionKind::kRead ||
-                        instruction.kind == InstructionKind::kWrite;
+  const bool transfer = is_transfer(instruction.kind);
   Bytes sum;
   for (const Use& use : body.uses(instruction)) {
     if (!transfer || reads(use.access)) sum += use.bytes;

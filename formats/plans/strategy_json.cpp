@@ -58,15 +58,23 @@ Strategy read_strategy_fields(const JsonNode& node) {
   return s;
 }
 
-Result<Strategy> read_strategy(std::string_view text, const std::string& where) {
+namespace {
+
+Result<Strategy> read_object(std::string_view text, const std::string& where, bool versioned) {
   const auto document = parse_json(text, where);
   if (!document) return fail(document.error());
   JsonFault fault{.where = where, .error = {}};
   const JsonNode node(*document, "", fault);
-  read_format_version(node, kStrategyVersion);
+  if (versioned) read_format_version(node, kStrategyVersion);
   const Strategy strategy = read_strategy_fields(node);
   if (fault.error) return fail(*fault.error);
   return strategy;
 }
+
+}  // namespace
+
+Result<Strategy> read_strategy(std::string_view text, const std::string& where) { return read_object(text, where, true); }
+
+Result<Strategy> read_strategy_line(std::string_view text, const std::string& where) { return read_object(text, where, false); }
 
 }  // namespace plimsoll

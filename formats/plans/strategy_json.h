@@ -17,6 +17,8 @@ Result<Strategy> read_strategy(std::string_view text, const std::string& where);
 
 /// The fields of a strategy, without the file's version, as a plan carries them.
 std::string write_strategy_fields(const Strategy& strategy);
+/// Reads what `write_strategy_fields` wrote; `where` names it in errors.
+Result<Strategy> read_strategy_line(std::string_view text, const std::string& where);
 /// The strategy that the node describes.
 Strategy read_strategy_fields(const JsonNode& node);
 }  // namespace plimsoll

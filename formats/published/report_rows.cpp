@@ -8,6 +8,7 @@
 #include "core/trace/compare_traces.h"
 #include "formats/models/model_zoo.h"
 #include "formats/models/shape_words.h"
+#include "formats/plans/strategy_json.h"
 #include "formats/runs/process_samples.h"
 
 namespace plimsoll {
@@ -41,7 +42,26 @@ std::string device_text(const Plan& plan, const RunMeta& meta) {
       return processor.calibration_name;
     }
   }
-  return meta.machine;
+  return "CPU " + meta.machine;
+}
+
+/// The machine as the plan was made for it: what may be used of the device, what there is of the host.
+std::string machine_text(const Platform& platform) {
+  std::string text;
+  for (const MemorySpace& space : platform.spaces) {
+    if (space.kind == SpaceKind::kDevice) text += fmt::format("; device_memory {}", space.usable.count);
+    if (space.kind == SpaceKind::kHost) text += fmt::format("; host_memory {:.6f}", static_cast<double>(space.capacity.count) * 1e-9);
+  }
+  for (const Processor& processor : platform.processors) {
+    if (processor.kind == ProcessorKind::kCpu && processor.name == "cpu") text += fmt::format("; cores {}", processor.cores);
+  }
+  const auto host = platform.space(SpaceKind::kHost), drive = platform.space(SpaceKind::kSsd);
+  if (!host || !drive) return text;
+  const auto read = platform.link(*drive, *host), write = platform.link(*host, *drive);
+  if (read && write) {
+    text += fmt::format("; drive_read {:.3f}; drive_write {:.3f}", platform.at(*read).bytes_per_second * 1e-9, platform.at(*write).bytes_per_second * 1e-9);
+  }
+  return text;
 }
 
 /// Half of the steps take no longer.
@@ -101,8 +121,8 @@ Result<std::vector<RowFields>> report_rows(const RunFile& run, const std::string
   if (measured == nullptr || measured->trace.steps.empty()) return lacks(where, "measured steps");
   const Plan* plan = run.plan(measured->trace.plan_digest);
   if (plan == nullptr) return lacks(where, "plan of its steps");
-  const std::string notes = fmt::format("grad_accum {}; strategy {}; median of {} steps", plan->recipe.accumulate,
-                                        plan->strategy.name, measured->trace.steps.size());
+  const std::string notes = fmt::format("accumulate {}; clip {}{}; plan {}; median of {} steps", plan->recipe.accumulate, plan->recipe.clip,
+                                        machine_text(plan->platform), write_strategy_fields(plan->strategy), measured->trace.steps.size());
   const RowFields fields = common_fields(run, *plan);
   std::vector<RowFields> rows{
       with_value(fields, "iteration time", fmt::format("{:.6g}", median_seconds(measured->trace.steps)), "s", notes)};

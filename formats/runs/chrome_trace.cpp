@@ -6,6 +6,7 @@
 #include <map>
 
 #include "core/plan/expand.h"
+#include "core/plan/transfers.h"
 #include "formats/plans/instruction_text.h"
 #include "formats/runs/chrome_events.h"
 #include "formats/runs/trace_recording.h"
@@ -64,7 +65,7 @@ class ProcessWriter {
     args.integer("micro_batch", body_.micro_batches[event.instruction]);
     if (instruction.kernel.valid()) args.text("kernel", to_text(plan_.at(instruction.kernel).kind));
     args.integer("bytes", bytes_touched(body_, instruction).count).text("status", status_text(event.status));
-    const bool drawn = takes_time(instruction), transfer = is_transfer(instruction);
+    const bool drawn = takes_time(instruction), transfer = is_transfer(instruction.kind);
     const auto name = transfer ? transfer_name(plan_, body_, instruction) : std::string(instruction_name(plan_, body_, instruction));
     JsonLine line = ChromeEvents::line("X", name, process_, layout_.lane_of(named_.trace, e));
     line.text("cat", !drawn ? "Trace" : transfer ? "gpu_memcpy" : "kernel");

@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "core/plan/transfers.h"
 #include "formats/plans/instruction_text.h"
 
 namespace plimsoll {
@@ -112,7 +113,7 @@ class TraceRecorder {
 
   void add_work(std::size_t e, const Instruction& instruction, std::uint64_t launched) {
     const TraceEvent& event = named_.trace.events[e];
-    const bool transfer = is_transfer(instruction);
+    const bool transfer = is_transfer(instruction.kind);
     const std::uint8_t kind = copy_kind_of(plan_, layout_.body, instruction);
     DeviceWork work{.start = event.start,
                     .end = event.end,
@@ -176,11 +177,6 @@ TraceLayout lay_out_trace(const Plan& plan, const NamedTrace& named) {
   std::uint32_t lane = 1;
   for (const std::uint32_t count : layout.lanes.count) layout.first_lane.push_back(std::exchange(lane, lane + count));
   return layout;
-}
-
-bool is_transfer(const Instruction& instruction) {
-  return instruction.kind == InstructionKind::kCopy || instruction.kind == InstructionKind::kRead ||
-         instruction.kind == InstructionKind::kWrite;
 }
 
 std::uint8_t copy_kind_of(const Plan& plan, const FlatBody& body, const Instruction& instruction) {

@@ -29,9 +29,7 @@ TraceLayout lay_out_trace(const Plan& plan, const NamedTrace& named);
 /// "predicted", "measured", …: how an event's times came about.
 std::string_view status_text(EventStatus status);
 
-/// Whether an event is a transfer, and between which memories, as CUPTI numbers them (0: none that CUPTI knows, an
-/// SSD's).
-bool is_transfer(const Instruction& instruction);
+/// Between which memories an event moves bytes, as CUPTI numbers them (0: none that CUPTI knows, an SSD's).
 std::uint8_t copy_kind_of(const Plan& plan, const FlatBody& body, const Instruction& instruction);
 /// "Memcpy HtoD (Pinned -> Device)"; other transfers by their queue.
 std::string transfer_name(const Plan& plan, const FlatBody& body, const Instruction& instruction);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "core/plan/transfers.h"
 #include "formats/plans/instruction_text.h"
 #include "formats/runs/queue_lanes.h"
 #include "gui/timeline/work_class.h"
@@ -26,8 +27,7 @@ bool to_device(const Plan& plan, const FlatBody& body, const Instruction& instru
 /// "adamw", "copy parameters": a transfer is named after what it carries.
 std::string shown_name(const Plan& plan, const FlatBody& body, const Instruction& instruction) {
   std::string name(instruction_name(plan, instruction));
-  const bool transfer = instruction.kind == InstructionKind::kCopy || instruction.kind == InstructionKind::kRead ||
-                        instruction.kind == InstructionKind::kWrite;
+  const bool transfer = is_transfer(instruction.kind);
   if (transfer && instruction.use_count > 0) {
     name += fmt::format(" {}", to_text(plan.buffers[body.uses(instruction)[0].target].category));
   }

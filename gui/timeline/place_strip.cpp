@@ -1,5 +1,7 @@
 #include "gui/timeline/place_strip.h"
 
+#include "core/plan/transfers.h"
+
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -35,10 +37,6 @@ PlaceState moving(SpaceKind from, SpaceKind to) {
   if (to == SpaceKind::kDevice) return PlaceState::kArriving;
   if (from == SpaceKind::kDevice) return PlaceState::kLeaving;
   return to == SpaceKind::kHost ? PlaceState::kFromDrive : PlaceState::kToDrive;
-}
-
-bool is_transfer(InstructionKind kind) {
-  return kind == InstructionKind::kCopy || kind == InstructionKind::kRead || kind == InstructionKind::kWrite;
 }
 
 /// States last from step to step; activations and gradients come and go.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cassert>
 #include <chrono>
 #include <random>
 
@@ -38,7 +39,7 @@ AdamLoad::AdamLoad(std::size_t threads, Bytes most)
       elements_(std::clamp<std::int64_t>(most.count / kBytesHeld, 1, pool_.workers() * kElementsOfThread)),
       updates_(std::clamp<std::int64_t>(most.count / (kBytesHeld * elements_), 1, kMostUpdates)),
       memory_(Bytes(kBytesHeld * elements_ * updates_)) {
-  for (std::int64_t update = 0; update < updates_; ++update) fill(update);
+  for (std::int64_t update = 0; update < updates_; ++update) fill(operands_.emplace_back(operands_of(update)));
 }
 
 std::vector<OperandView> AdamLoad::operands_of(std::int64_t update) const {
@@ -54,9 +55,8 @@ std::vector<OperandView> AdamLoad::operands_of(std::int64_t update) const {
   return operands;
 }
 
-void AdamLoad::fill(std::int64_t update) {
+void AdamLoad::fill(const std::vector<OperandView>& operands) {
   static const std::vector<float> drawn = drawn_numbers();
-  const std::vector<OperandView> operands = operands_of(update);
   pool_.run((elements_ + static_cast<std::int64_t>(kDrawn) - 1) / static_cast<std::int64_t>(kDrawn), [&](std::int64_t piece, std::int64_t) {
     const std::int64_t begin = piece * static_cast<std::int64_t>(kDrawn), end = std::min(elements_, begin + static_cast<std::int64_t>(kDrawn));
     for (std::int64_t i = begin; i < end; ++i) {
@@ -80,14 +80,16 @@ void AdamLoad::start() {
 
 double AdamLoad::stop() {
   running_ = false;
-  thread_.join();
+  if (thread_.joinable()) thread_.join();
   return rate_;
 }
 
 void AdamLoad::work() {
   const Kernel kernel{.kind = OpKind::kAdamW, .dtype = DType::kBf16, .shape = {.rows = elements_, .inputs = elements_}};
   const auto update = [&](std::int64_t number) {
-    launch_as_on_device(kernel, operands_of(number % updates_), {.pool = &pool_, .recipe = &recipe_, .step = 10});
+    const auto& operands = operands_[static_cast<std::size_t>(number % updates_)];
+    [[maybe_unused]] const bool known = launch_as_on_device(kernel, operands, {.pool = &pool_, .recipe = &recipe_, .step = 10});
+    assert(known);
   };
   update(0);
   const auto start = std::chrono::steady_clock::now();

@@ -23,14 +23,14 @@ class AdamLoad {
   AdamLoad(const AdamLoad&) = delete;
   AdamLoad& operator=(const AdamLoad&) = delete;
 
-  /// Returns when it is well under way.
+  /// Returns when it is well under way. Must not be called again before stop().
   void start();
   /// Stops after the update that is on its way, and gives the bytes a second that the updates since start() read and wrote.
   double stop();
 
  private:
   [[nodiscard]] std::vector<OperandView> operands_of(std::int64_t update) const;
-  void fill(std::int64_t update);
+  void fill(const std::vector<OperandView>& operands);
   void work();
 
   WorkerPool pool_;
@@ -38,6 +38,7 @@ class AdamLoad {
   std::int64_t elements_;  ///< of an update
   std::int64_t updates_;   ///< one after another
   HostArena memory_;       ///< pages as those of a plan's states
+  std::vector<std::vector<OperandView>> operands_;  ///< of each update
   std::atomic<bool> running_ = false, under_way_ = false;
   double rate_ = 0;
   std::jthread thread_;  ///< last, as it is waited for first

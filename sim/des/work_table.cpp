@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "core/plan/transfers.h"
 #include "sim/des/exchange_traffic.h"
 
 namespace plimsoll {
@@ -24,10 +25,6 @@ struct WorkKey {
 
   auto operator<=>(const WorkKey&) const = default;
 };
-
-bool is_transfer(InstructionKind kind) {
-  return kind == InstructionKind::kCopy || kind == InstructionKind::kRead || kind == InstructionKind::kWrite;
-}
 
 class WorkTableBuilder {
  public:

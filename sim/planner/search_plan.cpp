@@ -230,7 +230,8 @@ Result<void> walk_visits(const SearchProblem& problem, const SearchOptions& opti
   if (const auto walked = refine_from(problem, options, {}, Visits::kOnly, candidates); !walked || done(options, candidates)) return walked;
   if (const auto walked = walk_from_best(problem, options, candidates, walked_from); !walked) return walked;
   if (families.empty()) return {};
-  if (const auto walked = refine_from(problem, options, std::move(families), Visits::kOnly, candidates); !walked || done(options, candidates)) return walked;
+  const auto from_families = refine_from(problem, options, std::move(families), Visits::kOnly, candidates);
+  if (!from_families || done(options, candidates)) return from_families;
   if (options.fractions) {
     if (const auto shared = search_shares(problem, options, candidates); !shared) return shared;
   }

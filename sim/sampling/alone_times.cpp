@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/plan/transfers.h"
 #include "sim/des/fair_share.h"
 
 namespace plimsoll {
@@ -24,7 +25,7 @@ class Untangler {
     for (std::size_t i = 0; i < trace.events.size(); ++i) {
       const TraceEvent& event = trace.events[i];
       instructions_.push_back(&body.list.instructions[event.instruction]);
-      links_.push_back(is_transfer(*instructions_[i]) ? link_of(plan, body, *instructions_[i]) : nullptr);
+      links_.push_back(is_transfer(instructions_[i]->kind) ? link_of(plan, body, *instructions_[i]) : nullptr);
       alone_.push_back({.duration = event.end - event.start});
     }
     find_edges();
@@ -36,10 +37,6 @@ class Untangler {
   }
 
  private:
-  static bool is_transfer(const Instruction& instruction) {
-    return instruction.kind == InstructionKind::kCopy || instruction.kind == InstructionKind::kRead || instruction.kind == InstructionKind::kWrite;
-  }
-
   [[nodiscard]] Nanoseconds measured(std::size_t i) const { return trace_.events[i].end - trace_.events[i].start; }
 
   void find_edges() {
@@ -54,11 +51,13 @@ class Untangler {
     });
   }
 
-  /// A transfer wants of its way what the link gives one alone, as the simulator has it.
+  /// A transfer wants of its way what the link gives one alone, as the simulator has it. An exchange that was traced may only have
+  /// waited for other ranks, and wants nothing.
   void find_demands() {
     demands_.resize(alone_.size());
     weights_.resize(alone_.size());
     for (std::size_t i = 0; i < alone_.size(); ++i) {
+      if (instructions_[i]->kind == InstructionKind::kCollective) continue;
       const Queue& queue = plan_.platform.at(instructions_[i]->queue);
       demands_[i] = queue.demands;
       weights_[i] = queue.weight;
@@ -115,13 +114,6 @@ class Untangler {
 };
 
 }  // namespace
-
-const Link* link_of(const Plan& plan, const FlatBody& body, const Instruction& instruction) {
-  const auto uses = body.uses(instruction);
-  if (uses.size() < 2) return nullptr;
-  const auto id = plan.platform.link(plan.at(BufferId(uses[0].target)).space, plan.at(BufferId(uses[1].target)).space);
-  return id ? &plan.platform.at(*id) : nullptr;
-}
 
 std::vector<AloneTime> alone_times(const Plan& plan, const FlatBody& body, const Trace& trace) {
   return Untangler(plan, body, trace).untangle();

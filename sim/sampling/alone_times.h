@@ -18,7 +18,4 @@ struct AloneTime {
 /// what its link's path needs at the link's rate.
 std::vector<AloneTime> alone_times(const Plan& plan, const FlatBody& body, const Trace& trace);
 
-/// The link that a transfer runs along, or nullptr when the platform has none.
-const Link* link_of(const Plan& plan, const FlatBody& body, const Instruction& instruction);
-
 }  // namespace plimsoll

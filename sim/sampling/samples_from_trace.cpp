@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "core/plan/transfers.h"
 #include "sim/sampling/alone_times.h"
 #include "sim/sampling/typical_steps.h"
 

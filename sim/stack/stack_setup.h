@@ -7,6 +7,7 @@
 
 #include "core/base/quantity.h"
 #include "core/base/result.h"
+#include "core/plan/strategy.h"
 #include "core/platform/operating_system.h"
 #include "sim/stack/adapter_setup.h"
 #include "sim/stack/fp8_setup.h"
@@ -162,6 +163,7 @@ struct StackSetup {
   Bytes chunk_room;            ///< bytes of the GPU that Gemini fills so although their home is the host
   Bytes warm_up_room;          ///< bytes of the GPU that hold chunks in PatrickStar's warm-up
   std::string strategy = "auto";       ///< of plimsoll's own plans, which no other stack knows
+  std::optional<Strategy> plan;        ///< of them: in all that it decides
   std::optional<Bytes> host_memory;    ///< that there is for one rank; nothing: not judged
   std::optional<Bytes> device_memory;  ///< cap on what may be used of the GPU's memory
   bool desktop = false;                ///< the GPU drives a desktop too

@@ -56,7 +56,7 @@ Result<StackPrediction> predict_own(const ModelSpec& spec, const Recipe& recipe,
   if (!machine) return fail(machine.error());
   const Platform& platform = machine->platform;
   const Workplace at{.platform = platform, .costs = CatalogueCostModel(setup.flash3 ? FusedAttention::kFlash3 : FusedAttention::kFlash)};
-  const auto found = searched(spec, recipe, at, {.strategy = setup.strategy, .refine = false});
+  const auto found = searched(spec, recipe, at, {.strategy = setup.strategy, .exact = setup.plan, .refine = false});
   if (!found) return fail(found.error());
   StackPrediction prediction;
   prediction.fits = found->plan.has_value();

@@ -26,7 +26,7 @@ constexpr std::string_view kKeys[] = {
     "hidden", "experts", "experts_per_token", "expert_ffn", "shared_ffn", "q_rank", "kv_rank", "plain_dim", "rope_dim", "value_dim", "gating", "expert_capacity", "router_loss", "heads", "kv_heads", "ffn", "vocab", "positions", "bias", "tied", "position", "activation", "norm", "qk_norm", "rotary_dim",
     "classes", "image", "measure", "unit",
     "rate", "samples", "summed", "flops", "peak_tflops", "params", "held_before", "kept_from", "dram", "drive_read",
-    "drive_write", "drives", "drive_uplink", "cores", "host_memory", "device_memory", "placement", "strategy",
+    "drive_write", "drives", "drive_uplink", "cores", "host_memory", "device_memory", "placement", "strategy", "plan",
     "batch_is"};
 
 }  // namespace
@@ -62,6 +62,19 @@ std::int64_t RowFacts::whole_or_open(std::string_view column, std::string_view k
   const auto known = whole(column, key);
   if (!known) leave_open(what);
   return known.value_or(assumed);
+}
+
+void RowFacts::take_notes() {
+  std::string_view notes = row_.field("notes");
+  while (!notes.empty()) {
+    std::string_view piece = notes.substr(0, notes.find(';'));
+    notes.remove_prefix(std::min(piece.size() + 1, notes.size()));
+    piece.remove_prefix(std::min(piece.find_first_not_of(' '), piece.size()));
+    const std::size_t space = piece.find(' ');
+    if (space == std::string_view::npos || std::find(std::begin(kKeys), std::end(kKeys), piece.substr(0, space)) == std::end(kKeys)) continue;
+    std::erase_if(reading_.facts, [&](const auto& known) { return known.first == piece.substr(0, space); });
+    reading_.facts.emplace_back(piece.substr(0, space), piece.substr(space + 1));
+  }
 }
 
 void RowFacts::refuse(std::string_view kind, std::string_view detail) {

@@ -31,6 +31,9 @@ class RowFacts {
   /// The fact where it is there; otherwise `assumed`, and the row is open in `what`.
   std::int64_t whole_or_open(std::string_view column, std::string_view key, std::int64_t assumed, std::string_view what);
 
+  /// Takes what stands among the notes as "key value" between semicolons, of known keys: as rows of our own say it.
+  void take_notes();
+
   void refuse(std::string_view kind, std::string_view detail);
   void leave_open(std::string_view what);
 

@@ -32,6 +32,7 @@ Result<RowLexicon> shipped_lexicon() {
 
 StatedRow state_row(const PublishedRow& row, const RowLexicon& lexicon) {
   RowFacts facts(row, apply_rules(lexicon.rules, row));
+  if (facts.fact("family") == "reported") facts.take_notes();
   StatedRow stated;
   stated.family = facts.fact("family").empty() ? std::string(row.field("system")) : std::string(facts.fact("family"));
   if (is_unmodelled_table(row.table) && facts.fact("measure").empty()) facts.refuse("no such measure", row.field("metric"));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "formats/plans/strategy_json.h"
 #include "sim/validation/state_row.h"
 
 namespace plimsoll {
@@ -166,6 +167,14 @@ void take_machine(RowFacts& facts, StackSetup& setup) {
   if (!facts.fact("strategy").empty()) setup.strategy = facts.fact("strategy");
 }
 
+/// A plan of ours, as `plimsoll report` writes it.
+void take_plan(RowFacts& facts, StackSetup& setup) {
+  if (facts.fact("plan").empty()) return;
+  const auto plan = read_strategy_line(facts.fact("plan"), "notes");
+  if (!plan) return facts.refuse("unreadable plan", plan.error().what);
+  setup.plan = *plan;
+}
+
 /// Ranks of data parallelism are what tensor parallelism and stages leave of all GPUs.
 void take_ranks(RowFacts& facts, StackSetup& setup) {
   setup.tensor_ranks = facts.whole("tp", "tensor_ranks").value_or(1);
@@ -222,6 +231,7 @@ StackSetup state_setup(RowFacts& facts, std::int64_t layers) {
   take_optimizer_form(facts, setup);
   take_homes(facts, setup);
   take_machine(facts, setup);
+  take_plan(facts, setup);
   take_ranks(facts, setup);
   take_nodes(facts, setup);
   take_chunks(facts, setup, layers);

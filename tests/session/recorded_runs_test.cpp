@@ -10,6 +10,7 @@
 #include "sim/cost/calibrate.h"
 #include "sim/cost/catalogue_cost_model.h"
 #include "sim/planner/predict.h"
+#include "sim/planner/search_plan.h"
 #include "sim/sampling/samples_from_trace.h"
 
 // Runs that GPUs made are predicted again, from what their warm-up's plan measured alone: so the simulator stays as true as it was
@@ -212,18 +213,27 @@ TEST_CASE("the first loss of 8 B parameters has the same bits whether their stat
   CHECK(large_run("24gib-ram-again").steps().front().loss == in_memory);  // by another program, on another day
 }
 
-// 8 B parameters fit so only divided over both memories, so that the warm-up's updates ran beside copies, which the samples of that day
-// still had in them: with those the same steps are told 7 % too slow.
-TEST_CASE("steps of plans whose states come to a GPU for their update took what the warm-up told, within 3 %") {
-  CHECK(std::abs(error_of(trial("gpt2-xl/5.4gib-ram32"))) < 0.03);
+TEST_CASE("steps of plans whose states come to a GPU for their update took what the warm-up told, within 4 %") {
+  CHECK(std::abs(error_of(trial("gpt2-xl/5.4gib-ram32"))) < 0.04);
+}
+
+// They fit so only divided over both memories, so that the warm-up's updates ran beside copies, which the samples of that day still had
+// in them: with those the plan that was chosen is told 9 % too slow, and the warm-up's own, which was faster, slower than that.
+TEST_CASE("a warm-up beside copies tells its own plan of 8 B parameters within 2 %, the one chosen after it within 4 %, and the search keeps the faster") {
   const RunFile run = large_run("24gib-device-update");
   const Trace& warm_up = run.trace("warm-up")->trace;
-  const Plan& cautious = *run.plan(warm_up.plan_digest);
+  const Plan &cautious = *run.plan(warm_up.plan_digest), &chosen = *run.last_plan();
   const auto samples = samples_from_trace(cautious, expand(cautious, *cautious.body("step")), warm_up);
-  const auto told = predict_step(*run.last_plan(), *calibrate(samples, std::make_shared<CatalogueCostModel>()).model);
-  REQUIRE(told);
-  const auto& measured = run.trace("run")->trace.steps;
-  CHECK(static_cast<double>(measured.size()) * to_seconds(*told) / seconds_of_all(measured) == Approx(1).epsilon(0.03));
+  const Calibration known = calibrate(samples, std::make_shared<CatalogueCostModel>());
+  std::vector<double> steps;
+  for (std::size_t i = 1; i < warm_up.steps.size(); ++i) steps.push_back(to_seconds(warm_up.steps[i].duration()));
+  std::sort(steps.begin(), steps.end());
+  const double own = to_seconds(predict_step(cautious, *known.model).value());
+  CHECK(own == Approx(steps[steps.size() / 2]).epsilon(0.02));
+  CHECK(to_seconds(predict_step(chosen, *known.model).value()) == Approx(measured_seconds(run, chosen)).epsilon(0.04));
+  const auto again = search_plan(chosen.spec, chosen.recipe, chosen.platform, *known.model, {.plan = false});
+  REQUIRE(again);
+  CHECK(to_seconds(*again->candidates.front().step) < 1.001 * own);
 }
 
 TEST_CASE("states that came to a GPU for their update left the bits of those that the CPU updated, of 1.5 and 8 B parameters and on another day") {

@@ -5,8 +5,8 @@
 #include <optional>
 
 #include "core/plan/order_ranks.h"
-#include "sim/sampling/typical_steps.h"
 #include "sim/des/exchange_traffic.h"
+#include "sim/sampling/typical_steps.h"
 
 namespace plimsoll {
 namespace {

@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "session/probe/adam_load.h"
 #include "tests/executor/cuda/emulated_device.h"
 
 using namespace plimsoll;
@@ -30,4 +31,20 @@ TEST_CASE("a trial of copies that finds no room on the device pins nothing") {
   test::EmulatedDevice device(kMiB);
   CHECK_THROWS_AS(try_copies(device, 1, {.piece = kMiB}), DeviceFull);
   CHECK(device.pinned() == 0);
+}
+
+TEST_CASE("the CPU's Adam works between start and stop, on more threads or one, over as little memory as it is given") {
+  for (const std::size_t threads : {1, 3}) {
+    for (const Bytes most : {64 * kKiB, 40 * kMiB}) {
+      AdamLoad adam(threads, most);
+      CHECK(adam.stop() == 0);
+      for (int again = 0; again < 2; ++again) {
+        adam.start();
+        const double rate = adam.stop();
+        CHECK(rate > 1e8);  // bytes a second
+        CHECK(rate < 1e12);
+        CHECK(adam.stop() == rate);
+      }
+    }
+  }
 }

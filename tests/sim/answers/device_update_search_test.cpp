@@ -47,6 +47,14 @@ TEST_CASE("auto is about as fast as every family whose states come to the device
   check(ask("gpt2-large", "RTX 3090", kGiB * 14, kGiB * 3, recipe));
 }
 
+TEST_CASE("auto goes on from the families after linear programmes led it away from them") {
+  // 1.265 s a step where it does not, and 1.223 by this.
+  Question question{.spec = resolve_model("gpt2-xl").value(), .recipe = {.precision = Precision::kFp16Mixed, .sequence = 1024}};
+  const MachineOptions options{.ram = 24 * kGiB, .ssd = Bytes(200'000'000'000)};
+  question = on_machine(std::move(question), {find_gpu(built_in_gpu_catalogue(), "RTX 2060 6GB").value(), options}).value();
+  CHECK(by(question, "auto").step_seconds < 1.24);
+}
+
 TEST_CASE("what fits only because states come to the device fits by auto, and for who asks for room alone") {
   const Recipe recipe{.precision = Precision::kFp32, .sequence = 1024};
   const Question question = ask("gpt2", "RTX 2060 6GB", Bytes(2722 * kMiB.count), Bytes(1500 * kMiB.count), recipe);
