@@ -4,6 +4,7 @@
 
 #include "sim/planner/ranks/exchange_samples.h"
 #include "sim/planner/ranks/job_plan.h"
+#include "sim/sampling/alone_times.h"
 #include "tests/ranks/tiny_job.h"
 
 namespace plimsoll {
@@ -90,6 +91,35 @@ TEST_CASE("what a message takes is found again in a trace, however long one rank
     CHECK(sample.duration == Nanoseconds(40'000));
     CHECK_FALSE(sample.contended);
   }
+}
+
+TEST_CASE("kernels beside an exchange that waits for another rank took what they took alone") {
+  const test::JobShape shape{.schedule = "gpipe", .ranks = 1, .micro_batches = 2, .layers = 2, .tensor = 2};
+  auto plans = test::plans_of(test::tiny_job(shape));
+  auto simulated = simulate_ranks(plans, AttentionOnly(Nanoseconds(40'000)), 4);
+  REQUIRE(simulated);
+  Plan& plan = plans[0];
+  Trace& trace = simulated->ranks[0];
+  plan.platform.resources.push_back({.name = "two cores", .capacity = 2});
+  for (Queue& queue : plan.platform.queues) {
+    queue.demands.clear();
+    if (queue.kind == QueueKind::kCompute || queue.kind == QueueKind::kCommunication) queue.demands = {{ResourceId(plan.platform.resources.size() - 1), 2}};
+  }
+  const FlatBody body = expand(plan, *plan.body("step"));
+  const auto exchanges = [&](const TraceEvent& event) { return body.list.instructions[event.instruction].exchange.valid(); };
+  for (TraceEvent& event : trace.events) {
+    if (exchanges(event)) event.start -= Nanoseconds(700'000);  // most of an attention
+  }
+  const auto times = alone_times(plan, body, trace);
+  int kernels = 0;
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    const TraceEvent& event = trace.events[i];
+    if (exchanges(event) || event.end == event.start) continue;
+    CHECK(times[i].duration == event.end - event.start);
+    CHECK_FALSE(times[i].contended);
+    ++kernels;
+  }
+  CHECK(kernels > 10);
 }
 
 }  // namespace plimsoll
