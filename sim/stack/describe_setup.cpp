@@ -98,10 +98,15 @@ std::string homes_text(const StackSetup& setup) {
 std::string ranks_text(const StackSetup& setup) {
   std::string text;
   if (setup.tiled_mlp) text += ", feed-forward layers in tiles";
-  if (setup.tensor_ranks > 1 && !cuts_layers(setup)) text += fmt::format(", layers shared by {} GPUs", setup.tensor_ranks);
-  if (setup.context_ranks > 1 && !cuts_layers(setup)) text += fmt::format(", sequences shared by {} GPUs", setup.context_ranks);
-  if (setup.zero > 0) text += fmt::format(", ZeRO-{}", setup.zero);
-  if (zero_ranks(setup) > 1) text += fmt::format(" over {} GPUs", zero_ranks(setup));
+  if (setup.tensor_ranks > 1) text += fmt::format(", layers shared by {} GPUs", setup.tensor_ranks);
+  if (setup.stages > 1) text += fmt::format(", layers in {} pipeline stages", setup.stages);
+  if (setup.context_ranks > 1) text += fmt::format(", sequences shared by {} GPUs", setup.context_ranks);
+  if (setup.zero > 0) {
+    text += fmt::format(", ZeRO-{}", setup.zero);
+    if (zero_ranks(setup) > 1) text += fmt::format(" over {} GPUs", zero_ranks(setup));
+  } else if (setup.data_ranks > 1) {
+    text += fmt::format(", {} data-parallel replicas", setup.data_ranks);
+  }
   if (setup.expert_ranks > 1) text += fmt::format(", experts shared by {} GPUs", setup.expert_ranks);
   return text;
 }

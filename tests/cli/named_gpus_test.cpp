@@ -19,7 +19,7 @@ TEST_CASE("GPUs that are named are divided among tensor ranks and stages, and wh
   // 16 GPUs = 2 tensor ranks x 2 stages x 4 that share the batch: the same as if --dp 4 had said so.
   const ChildEnd named = told({"--on", "16x A100 80GB SXM4", "--tp", "2", "--pp", "2"});
   CHECK(named.code == 0);
-  CHECK(json::parse(named.out)["strategy"]["setup"] == "megatron modules over 4 GPUs, fused optimizer");
+  CHECK(json::parse(named.out)["strategy"]["setup"] == "megatron modules, layers shared by 2 GPUs, layers in 2 pipeline stages, 4 data-parallel replicas, fused optimizer");
   const ChildEnd by_degrees = told({"--on", "A100 80GB SXM4", "--tp", "2", "--pp", "2", "--dp", "4"});
   CHECK(named.out == by_degrees.out);
   CHECK_THAT(plimsoll_in(folder, {"plan", "gpt2", "--stack", "megatron", "--on", "4x A100 80GB SXM4", "--tp", "2", "-o", "p.json"}).out,
