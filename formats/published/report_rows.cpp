@@ -45,6 +45,12 @@ std::string device_text(const Plan& plan, const RunMeta& meta) {
   return "CPU " + meta.machine;
 }
 
+/// What decides time and place; its name may be anybody's.
+std::string plan_text(Strategy strategy) {
+  strategy.name = "reported";
+  return write_strategy_fields(strategy);
+}
+
 /// The machine as the plan was made for it: what may be used of the device, what there is of the host.
 std::string machine_text(const Platform& platform) {
   std::string text;
@@ -122,7 +128,8 @@ Result<std::vector<RowFields>> report_rows(const RunFile& run, const std::string
   const Plan* plan = run.plan(measured->trace.plan_digest);
   if (plan == nullptr) return lacks(where, "plan of its steps");
   const std::string notes = fmt::format("accumulate {}; clip {}{}; plan {}; median of {} steps", plan->recipe.accumulate, plan->recipe.clip,
-                                        machine_text(plan->platform), write_strategy_fields(plan->strategy), measured->trace.steps.size());
+                                        machine_text(plan->platform), plan_text(plan->strategy), measured->trace.steps.size()) +
+                            (plan->recipe.adapter.exists() ? "; adapters not carried" : "");
   const RowFields fields = common_fields(run, *plan);
   std::vector<RowFields> rows{
       with_value(fields, "iteration time", fmt::format("{:.6g}", median_seconds(measured->trace.steps)), "s", notes)};

@@ -1,11 +1,11 @@
 #include "gui/timeline/place_strip.h"
 
-#include "core/plan/transfers.h"
-
 #include <algorithm>
 #include <map>
 #include <optional>
 #include <tuple>
+
+#include "core/plan/transfers.h"
 
 namespace plimsoll::gui {
 namespace {

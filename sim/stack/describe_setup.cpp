@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -94,6 +95,11 @@ std::string homes_text(const StackSetup& setup) {
   return text;
 }
 
+/// GPUs that share what ZeRO shards. Megatron's sequence ranks count, and each of several optimizer instances shares alone.
+std::int64_t sharing_ranks(const StackSetup& setup) {
+  return cuts_layers(setup) ? setup.data_ranks * setup.context_ranks / std::max<std::int64_t>(1, setup.optimizer_instances) : zero_ranks(setup);
+}
+
 /// What GPUs share.
 std::string ranks_text(const StackSetup& setup) {
   std::string text;
@@ -103,7 +109,7 @@ std::string ranks_text(const StackSetup& setup) {
   if (setup.context_ranks > 1) text += fmt::format(", sequences shared by {} GPUs", setup.context_ranks);
   if (setup.zero > 0) {
     text += fmt::format(", ZeRO-{}", setup.zero);
-    if (zero_ranks(setup) > 1) text += fmt::format(" over {} GPUs", zero_ranks(setup));
+    if (sharing_ranks(setup) > 1) text += fmt::format(" over {} GPUs", sharing_ranks(setup));
   } else if (setup.data_ranks > 1) {
     text += fmt::format(", {} data-parallel replicas", setup.data_ranks);
   }

@@ -29,6 +29,9 @@ constexpr std::string_view kKeys[] = {
     "drive_write", "drives", "drive_uplink", "cores", "host_memory", "device_memory", "placement", "strategy", "plan",
     "batch_is"};
 
+/// What rows of our own reports say among their notes.
+constexpr std::string_view kNoted[] = {"accumulate", "clip", "device_memory", "host_memory", "cores", "drive_read", "drive_write", "plan"};
+
 }  // namespace
 
 const std::vector<std::string_view>& row_fact_keys() {
@@ -66,15 +69,20 @@ std::int64_t RowFacts::whole_or_open(std::string_view column, std::string_view k
 
 void RowFacts::take_notes() {
   std::string_view notes = row_.field("notes");
+  std::vector<std::string_view> known;
   while (!notes.empty()) {
     std::string_view piece = notes.substr(0, notes.find(';'));
     notes.remove_prefix(std::min(piece.size() + 1, notes.size()));
     piece.remove_prefix(std::min(piece.find_first_not_of(' '), piece.size()));
-    const std::size_t space = piece.find(' ');
-    if (space == std::string_view::npos || std::find(std::begin(kKeys), std::end(kKeys), piece.substr(0, space)) == std::end(kKeys)) continue;
-    std::erase_if(reading_.facts, [&](const auto& known) { return known.first == piece.substr(0, space); });
-    reading_.facts.emplace_back(piece.substr(0, space), piece.substr(space + 1));
+    const std::size_t space = std::min(piece.find(' '), piece.size());
+    const std::string_view key = piece.substr(0, space);
+    if (std::find(std::begin(kNoted), std::end(kNoted), key) == std::end(kNoted)) continue;
+    if (std::find(known.begin(), known.end(), key) != known.end()) refuse("contradictory notes", fmt::format("'{}' twice", key));
+    known.push_back(key);
+    std::erase_if(reading_.facts, [&](const auto& fact) { return fact.first == key; });
+    reading_.facts.emplace_back(key, piece.substr(std::min(space + 1, piece.size())));
   }
+  if (std::find(known.begin(), known.end(), "plan") == known.end()) leave_open("plan");
 }
 
 void RowFacts::refuse(std::string_view kind, std::string_view detail) {

@@ -31,7 +31,8 @@ class RowFacts {
   /// The fact where it is there; otherwise `assumed`, and the row is open in `what`.
   std::int64_t whole_or_open(std::string_view column, std::string_view key, std::int64_t assumed, std::string_view what);
 
-  /// Takes what stands among the notes as "key value" between semicolons, of known keys: as rows of our own say it.
+  /// Takes what rows of our own reports say among their notes, as "key value" between semicolons: plan and machine, and nothing else. A
+  /// key that stands there twice refuses the row, and one without a plan is open in that.
   void take_notes();
 
   void refuse(std::string_view kind, std::string_view detail);

@@ -156,13 +156,19 @@ void take_homes(RowFacts& facts, StackSetup& setup) {
 /// The machine around the GPU: what a system keeps and updates there.
 void take_machine(RowFacts& facts, StackSetup& setup) {
   constexpr double kGigabyte = 1e9;  // as sources print it
+  constexpr double kMostGigabytes = 1e9, kMostCores = 1e6;
+  const auto bounded = [&](std::string_view key, double most) {
+    const auto number = facts.number_fact(key);
+    if (number && *number > most) facts.refuse("unreadable fact", fmt::format("{} is '{}'", key, facts.fact(key)));
+    return number && *number <= most ? number : std::nullopt;
+  };
   setup.dram_gbs = facts.number_fact("dram").value_or(0);
   setup.drive_read_gbs = facts.number_fact("drive_read").value_or(0);
   setup.drive_write_gbs = facts.number_fact("drive_write").value_or(0);
-  setup.drives = std::max<std::int64_t>(1, facts.whole_fact("drives").value_or(1));
+  setup.drives = std::max<std::int64_t>(1, static_cast<std::int64_t>(bounded("drives", kMostCores).value_or(1)));
   setup.drive_uplink_gbs = facts.number_fact("drive_uplink").value_or(0);
-  setup.host_cores = facts.whole_fact("cores").value_or(0);
-  if (const auto bytes = facts.number_fact("host_memory")) setup.host_memory = Bytes(static_cast<std::int64_t>(*bytes * kGigabyte));
+  setup.host_cores = static_cast<std::int64_t>(bounded("cores", kMostCores).value_or(0));
+  if (const auto bytes = bounded("host_memory", kMostGigabytes)) setup.host_memory = Bytes(static_cast<std::int64_t>(*bytes * kGigabyte));
   if (const auto bytes = facts.whole_fact("device_memory")) setup.device_memory = Bytes(*bytes);
   if (!facts.fact("strategy").empty()) setup.strategy = facts.fact("strategy");
 }
@@ -170,6 +176,9 @@ void take_machine(RowFacts& facts, StackSetup& setup) {
 /// A plan of ours, as `plimsoll report` writes it.
 void take_plan(RowFacts& facts, StackSetup& setup) {
   if (facts.fact("plan").empty()) return;
+  for (const std::string_view key : {"recompute_every", "parameters", "optimizer", "gradients", "activations", "staging_slots"}) {
+    if (facts.fact("plan").find(fmt::format("\"{}\"", key)) == std::string_view::npos) return facts.refuse("unreadable plan", fmt::format("it lacks {}", key));
+  }
   const auto plan = read_strategy_line(facts.fact("plan"), "notes");
   if (!plan) return facts.refuse("unreadable plan", plan.error().what);
   setup.plan = *plan;

@@ -22,6 +22,9 @@ TEST_CASE("GPUs that are named are divided among tensor ranks and stages, and wh
   CHECK(json::parse(named.out)["strategy"]["setup"] == "megatron modules, layers shared by 2 GPUs, layers in 2 pipeline stages, 4 data-parallel replicas, fused optimizer");
   const ChildEnd by_degrees = told({"--on", "A100 80GB SXM4", "--tp", "2", "--pp", "2", "--dp", "4"});
   CHECK(named.out == by_degrees.out);
+  // ZeRO shares states over sequence ranks too: 16 = 2 x 2 x 4, two of which share sequences.
+  const ChildEnd sequences = told({"--on", "16x A100 80GB SXM4", "--tp", "2", "--pp", "2", "--cp", "2", "--zero", "1"});
+  CHECK_THAT(sequences.out, Contains("sequences shared by 2 GPUs, ZeRO-1 over 4 GPUs"));
   CHECK_THAT(plimsoll_in(folder, {"plan", "gpt2", "--stack", "megatron", "--on", "4x A100 80GB SXM4", "--tp", "2", "-o", "p.json"}).out,
              Contains("on 4 x A100 80GB SXM4: FITS"));
   CHECK_THAT(plimsoll_in(folder, {"simulate", "p.json"}).out, Contains("stack   megatron: as planned, 2 ranks\n"));

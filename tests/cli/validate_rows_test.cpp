@@ -94,9 +94,32 @@ TEST_CASE("rows of a run on the CPU are refused for that, and a row whose plan i
   write_file(folder.file("cpu.csv"), report.out);
   CHECK(plimsoll_in(folder, {"validate", "cpu.csv"}).out.find("cpu.csv:2  a CPU stood in for the GPU: no catalogue has its rates") != std::string::npos);
   auto rows = plimsoll_in(folder, {"report", PLIMSOLL_MEASURED "/h100-sxm5/gpt2-stream.plimsoll"}).out;
-  for (std::size_t at = 0; (at = rows.find("staging_slots", at)) != std::string::npos; at += 1) rows.replace(at, 7, "standing");
+  for (std::size_t at = 0; (at = rows.find("loop_order", at)) != std::string::npos; at += 1) rows.replace(at, 10, "loop_hoard");
   write_file(folder.file("broken.csv"), rows);
   CHECK(plimsoll_in(folder, {"validate", "broken.csv"}).out.find("broken.csv:2  unreadable plan") != std::string::npos);
+}
+
+TEST_CASE("notes of a contributed row say plan and machine and nothing else, and odd ones are refused with what is odd") {
+  const plimsoll::TemporaryFolder folder;
+  const std::string rows = plimsoll_in(folder, {"report", PLIMSOLL_MEASURED "/h100-sxm5/gpt2-stream.plimsoll"}).out;
+  const auto told = [&](const std::string& from, const std::string& to) {
+    std::string changed = rows;
+    for (std::size_t at = 0; (at = changed.find(from, at)) != std::string::npos; at += to.size()) changed.replace(at, from.size(), to);
+    write_file(folder.file("rows.csv"), changed);
+    const auto end = plimsoll_in(folder, {"validate", "rows.csv", "--csv"});
+    INFO(to);
+    CHECK(end.code == 0);
+    return end.out;
+  };
+  const std::string plain = told("accumulate 1", "accumulate 1");
+  for (const char* ignored : {"stages 0; chunk_layers 1", "model llama3-8b", "stack pytorch; zero 3; context_ranks 0", "family evil", "measure fits", "tensor_ranks 0"})
+    CHECK(told("accumulate 1", std::string("accumulate 1; ") + ignored) == plain);
+  CHECK(told("accumulate 1", "accumulate 1; cores 16; cores 8").find("contradictory notes: 'cores' twice") != std::string::npos);
+  CHECK(told("cores 16", "cores 4294967312").find("unreadable fact: cores is '4294967312'") != std::string::npos);
+  CHECK(told("host_memory ", "host_memory 99").find("unreadable fact: host_memory") == std::string::npos);
+  CHECK(told("host_memory ", "host_memory 99999999999").find("unreadable fact: host_memory") != std::string::npos);
+  CHECK(told("; plan {", "; plans {").find("plan") != std::string::npos);
+  CHECK(told("staging_slots", "slots").find("unreadable plan: it lacks staging_slots") != std::string::npos);
 }
 
 TEST_CASE("the page of results begins with what is missed, and a stored accuracy that is broken is refused") {
