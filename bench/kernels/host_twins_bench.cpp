@@ -8,12 +8,12 @@
 #include "executor/cuda/host_twins.h"
 #include "executor/kernels/worker_pool.h"
 
-// What the host does for a device: updates and norms of a GPT-2 124M layer in bf16, the optimizer's weights and moments in fp32,
+// What the host does for a device: updates and norms of a GPT-2 1.5B layer in bf16, the optimizer's weights and moments in fp32,
 // beside the CPU backend's kernels on the same operands. The last argument is the workers.
 namespace plimsoll {
 namespace {
 
-constexpr std::int64_t kElements = 7'087'872;
+constexpr std::int64_t kElements = 30'740'800;
 
 using Launch = bool (*)(const Kernel&, std::span<const OperandView>, const LaunchContext&);
 
@@ -80,6 +80,16 @@ void adamw_to_another_version(benchmark::State& state, Launch run) {
 }
 BENCHMARK_CAPTURE(adamw_to_another_version, host twin, as_on_device)->Arg(1)->Arg(2)->Arg(16)->UseRealTime();
 BENCHMARK_CAPTURE(adamw_to_another_version, cpu backend, as_on_cpu)->Arg(1)->Arg(2)->Arg(16)->UseRealTime();
+
+/// 14 bytes an element: weights and moments of two bytes, as pure bf16 has them.
+void adamw_in_bf16(benchmark::State& state, Launch run) {
+  Operands operands;
+  for (int i = 0; i < 3; ++i) operands.add_bf16(Access::kReadWrite);
+  operands.add_bf16(Access::kRead);
+  repeat(state, OpKind::kAdamW, operands, run, 14);
+}
+BENCHMARK_CAPTURE(adamw_in_bf16, host twin, as_on_device)->Arg(1)->Arg(2)->Arg(16)->UseRealTime();
+BENCHMARK_CAPTURE(adamw_in_bf16, cpu backend, as_on_cpu)->Arg(1)->Arg(2)->Arg(16)->UseRealTime();
 
 void squared_norm_for_device(benchmark::State& state, Launch run) {
   Operands operands;

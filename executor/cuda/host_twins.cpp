@@ -3,13 +3,14 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstring>
+#include <type_traits>
 #include <vector>
 
 #include "executor/cuda/launch/by_storage.h"
 #include "executor/cuda/launch/supports.h"
 #include "executor/cuda/launch/update.h"
-#include "executor/kernels/elementwise_update.h"
+#include "executor/kernels/streamed_stores.h"
+#include "executor/kernels/update_operands.h"
 
 // Compiled without fused multiply-adds, as its loops and launch_update.cu are: all compute IEEE arithmetic in the same order.
 namespace plimsoll {
@@ -17,23 +18,73 @@ namespace {
 
 using cuda::Index;
 
-static_assert(kTwinSums == cuda::kSquareThreads && kernels::kPiece % kTwinSums == 0);
+static_assert(kTwinSums == cuda::kSquareThreads);
 
 /// What a block of threads adds up: each thread's elements in order, then the threads' sums by halves.
 template <typename S>
 double squares_of_block(const S* values, Index begin, Index end, const TwinLoops& loops) {
   std::array<double, kTwinSums> sums{};
-  kernels::for_pieces<S>(begin, end, [&](Index at, Index n) {
-    kernels::PieceScratch<S> scratch;
-    loops.add_squares(n, kernels::widened(n, values + at, scratch.values), sums.data());
-  });
+  loops.TwinSquares<S>::add_squares(end - begin, values + begin, sums.data());
   for (std::size_t half = sums.size() / 2; half > 0; half /= 2) {
     for (std::size_t i = 0; i < half; ++i) sums[i] += sums[i + half];
   }
   return sums[0];
 }
 
-/// Runs the programs that take norms: sums of squares on the workers, and what one thread does.
+template <typename Rule, typename Updates>
+auto loop_of(const Updates& updates) {
+  if constexpr (std::is_same_v<Rule, cuda::SgdRule>) return updates.sgd;
+  if constexpr (std::is_same_v<Rule, cuda::MomentumRule>) return updates.momentum;
+  if constexpr (std::is_same_v<Rule, cuda::LionRule>) return updates.lion;
+  if constexpr (std::is_same_v<Rule, cuda::AdamRule>) return updates.adam;
+  if constexpr (std::is_same_v<Rule, cuda::AdamWRule>) return updates.adamw;
+}
+
+/// The elements of a group from `at` on.
+template <typename Rule, typename G, typename W, typename S>
+UpdatedElements<G, W, S> elements_from(const cuda::UpdateGroup<Rule, G, W, S>& group, Index at) {
+  UpdatedElements<G, W, S> e{.gradient = group.gradient + at, .weights = group.weights + at, .new_weights = group.new_weights + at};
+  for (int k = 0; k < Rule::kStates; ++k) {
+    e.states[k] = group.states[k] + at;
+    e.new_states[k] = group.new_states[k] + at;
+  }
+  if (group.published != nullptr) e.published = group.published + at;
+  return e;
+}
+
+/// The numbers of a group's update as every thread of the device has them.
+template <typename Group>
+UpdateStep<float> numbers_of(const Group& group) {
+  UpdateStep<float> step = group.numbers;
+  if (group.factor != nullptr) step.factor = static_cast<float>(*group.factor);
+  if (group.corrections == nullptr) return step;
+  step.step_size = group.corrections->step_size;
+  step.inverse_root = group.corrections->inverse_root;
+  return step;
+}
+
+/// By a rule's loop, where new values go past the caches to memory of their own: stores through them would read what they overwrite.
+template <typename G, typename W, typename S, typename Loop>
+void update_streamed(Index n, int states, const UpdateStep<float>& step, const UpdatedElements<G, W, S>& e, const Loop& loop) {
+  alignas(64) std::array<std::array<W, kernels::kPiece>, 3> fresh;
+  alignas(64) std::array<S, kernels::kPiece> published;
+  for (Index at = 0; at < n; at += kernels::kPiece) {
+    const Index piece = std::min(kernels::kPiece, n - at);
+    UpdatedElements<G, W, S> part{.gradient = e.gradient + at, .weights = e.weights + at, .new_weights = fresh[0].data()};
+    for (int k = 0; k < states; ++k) {
+      part.states[k] = e.states[k] + at;
+      part.new_states[k] = fresh[static_cast<std::size_t>(k) + 1].data();
+    }
+    if (e.published != nullptr) part.published = published.data();
+    loop(piece, step, part);
+    kernels::stream_out(piece, part.new_weights, e.new_weights + at);
+    for (int k = 0; k < states; ++k) kernels::stream_out(piece, part.new_states[k], e.new_states[k] + at);
+    if (e.published != nullptr) kernels::stream_out(piece, part.published, e.published + at);
+  }
+  kernels::finish_streams();
+}
+
+/// Runs the programs that take norms and update: sums of squares and updates on the workers, and what one thread does.
 class HostLauncher {
  public:
   HostLauncher(WorkerPool& pool, const TwinLoops& loops) : pool_(pool), loops_(loops) {}
@@ -41,7 +92,7 @@ class HostLauncher {
   template <typename Program>
   void run(const typename Program::Args& args) {
     if constexpr (requires { args.apply; }) {
-      for (Index i = 0; i < args.elements; ++i) args.apply(i);
+      apply(args.elements, args.apply);
     } else {
       pool_.run(Program::blocks(args), [&](std::int64_t block, std::int64_t) {
         const Index size = cuda::squares_of_block(args.elements), begin = block * size;
@@ -51,66 +102,36 @@ class HostLauncher {
   }
 
  private:
+  template <typename Apply>
+  static void apply_each(Index begin, Index count, const Apply& apply) {
+    for (Index i = begin; i < begin + count; ++i) apply(i);
+  }
+  template <typename Apply>
+  void apply(Index elements, const Apply& apply) {
+    apply_each(0, elements, apply);
+  }
+
+  template <typename Rule, typename G, typename W, typename S>
+  void apply(Index elements, const cuda::UpdateGroup<Rule, G, W, S>& group) {
+    const UpdateStep<float> step = numbers_of(group);
+    const bool keeps = group.corrections != nullptr && std::isnan(step.factor);
+    const bool streams = group.new_weights != group.weights && elements >= kernels::kStreamedElements;
+    const auto loop = loop_of<Rule>(static_cast<const TwinUpdates<G, W, S>&>(loops_));
+    kernels::update_pieces<float>(elements, group.decaying, step, pool_, [&](Index at, Index n, const UpdateStep<float>& numbers) {
+      if (keeps) return apply_each(at, n, group);
+      const auto of_piece = elements_from(group, at);
+      streams ? update_streamed(n, Rule::kStates, numbers, of_piece, loop) : loop(n, numbers, of_piece);
+    });
+  }
+
   WorkerPool& pool_;
   const TwinLoops& loops_;
 };
 
-/// The numbers of an update as every thread of the device has them.
-template <std::size_t N>
-UpdateStep<float> update_numbers(const cuda::DeviceLaunch& l) {
-  UpdateStep<float> step = cuda::update_numbers(l.context);
-  const auto* factor = reinterpret_cast<const double*>(cuda::update_places(l.operands, N).factor);
-  if (factor != nullptr) step.factor = static_cast<float>(*factor);
-  if (!scales_loss(l.context.recipe->precision)) return step;
-  cuda::UpdateCorrections made;
-  cuda::CorrectBias{cuda::correction_numbers(l.context), factor, &made}(0);
-  step.step_size = made.step_size;
-  step.inverse_root = made.inverse_root;
-  return step;
-}
-
-/// In a rule's place, where the gradients of a scaled loss were not finite: weights and states stay.
-struct KeepElements {
-  using Step = UpdateStep<float>;
-
-  static void copy(Index n, const float* from, float* to) { std::memmove(to, from, static_cast<std::size_t>(n) * sizeof(float)); }
-  void operator()(Index n, const Step&, const float*, const float* weights, float* new_weights) const {
-    copy(n, weights, new_weights);
-  }
-  void operator()(Index n, const Step& step, const float* gradient, const float* weights, const float* velocity,
-                  float* new_weights, float* new_velocity) const {
-    (*this)(n, step, gradient, weights, new_weights);
-    copy(n, velocity, new_velocity);
-  }
-  void operator()(Index n, const Step& step, const float* gradient, const float* weights, const float* m, const float* v,
-                  float* new_weights, float* new_m, float* new_v) const {
-    (*this)(n, step, gradient, weights, m, new_weights, new_m);
-    copy(n, v, new_v);
-  }
-};
-
-template <std::size_t N, typename S, typename Loop>
-void update_by(const cuda::DeviceLaunch& l, const Loop& loop) {
-  const UpdateStep<float> step = update_numbers<N>(l);
-  WorkerPool& pool = *l.context.pool;
-  const bool keeps = scales_loss(l.context.recipe->precision) && std::isnan(step.factor);
-  if (keeps) return kernels::update_elements<N, S>(l.shape(), l.operands, step, pool, KeepElements());
-  kernels::update_elements<N, S>(l.shape(), l.operands, step, pool, loop);
-}
-
 template <typename S>
 bool launch_twin(const cuda::DeviceLaunch& l, const TwinLoops& loops) {
   HostLauncher launcher(*l.context.pool, loops);
-  switch (l.kernel.kind) {
-    case OpKind::kSquaredNorm: cuda::launch_squared_norm<S>(launcher, l); return true;
-    case OpKind::kClipFactor: cuda::launch_clip_factor(launcher, l); return true;
-    case OpKind::kSgd: update_by<0, S>(l, loops.sgd); return true;
-    case OpKind::kMomentum: update_by<1, S>(l, loops.momentum); return true;
-    case OpKind::kLion: update_by<1, S>(l, loops.lion); return true;
-    case OpKind::kAdam: update_by<2, S>(l, loops.adam); return true;
-    case OpKind::kAdamW: update_by<2, S>(l, loops.adamw); return true;
-    default: return false;
-  }
+  return cuda::launch_update<S>(launcher, l);
 }
 
 }  // namespace

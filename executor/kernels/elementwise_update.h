@@ -31,9 +31,6 @@ void update_piece(const UpdateOperands<S, W>& u, std::int64_t at, std::int64_t n
   u.publish(at, n, moved);
 }
 
-/// Elements from which an update's new values are more than caches hold: 12 bytes each of AdamW's.
-inline constexpr std::int64_t kStreamedElements = std::int64_t{1} << 22;
-
 /// The same where new values go past the caches to memory of their own: stores through the caches would read what they overwrite.
 template <std::size_t N, typename S, typename W, typename Loop>
 void update_streamed(const UpdateOperands<S, W>& u, std::int64_t begin, std::int64_t count, const UpdateStep<W>& step, const Loop& loop) {

@@ -5,8 +5,8 @@
 #include "executor/kernels/half_types.h"
 
 // Conversions between fp32 and types of two bytes that a compiler can vectorise; formats/models/half_floats.h has the same
-// for single values, and a test compares all of them. Included only by loops_variant.cpp, in whose unnamed namespace they
-// are: see vector_math.h.
+// for single values, and a test compares all of them. Included only by loops_variant.cpp and twin_loops_variant.cpp, in whose
+// unnamed namespaces they are: see vector_math.h.
 namespace plimsoll {
 namespace {
 

@@ -9,6 +9,9 @@
 
 namespace plimsoll::kernels {
 
+/// Elements from which an update's new values are more than caches hold: 12 bytes each of AdamW's in fp32.
+inline constexpr std::int64_t kStreamedElements = std::int64_t{1} << 22;
+
 /// Copies `n` elements to memory that nobody reads soon, past the caches: a store through them reads first what it overwrites.
 /// What others are to see takes `finish_streams` on this thread. Copies as usual where the processor has no such stores.
 template <typename T>

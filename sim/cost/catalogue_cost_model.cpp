@@ -180,6 +180,13 @@ std::string_view cpu_share(KernelSort sort) {
   }
 }
 
+/// Bytes a second of memory that a kernel's workers reach. A norm has one stream where an update has seven.
+double cpu_memory_rate(const Processor& processor, OpKind kind) {
+  const double updating = optimizer_rate(static_cast<double>(processor.cores), processor.bytes_per_second);
+  if (kind == OpKind::kSquaredNorm) return cost_constants().at("cpu.norm") * updating;
+  return sort_of(kind) == KernelSort::kOptimizer ? updating : cost_constants().at("cpu.memory") * processor.bytes_per_second;
+}
+
 Result<Cost> cpu_cost(const Processor& processor, const Kernel& kernel) {
   const auto& constants = cost_constants();
   const auto sort = sort_of(kernel.kind);
@@ -188,9 +195,7 @@ Result<Cost> cpu_cost(const Processor& processor, const Kernel& kernel) {
   if (is_matrix_work(kernel) && peak <= 0)
     return uncalibrated(no_rate(processor, kernel), "run it on the GPU, or calibrate");
   const bool optimizer = sort == KernelSort::kOptimizer;
-  const double rate = optimizer ? optimizer_rate(static_cast<double>(processor.cores), processor.bytes_per_second)
-                                : constants.at("cpu.memory") * processor.bytes_per_second;
-  const double traffic = work.bytes / rate;
+  const double traffic = work.bytes / cpu_memory_rate(processor, kernel.kind);
   // The optimizer's share of DRAM bandwidth was measured with its arithmetic in it.
   const double arithmetic = peak > 0 && !optimizer ? work.flops / (constants.at(cpu_share(sort)) * peak) : 0.0;
   const double products = orthogonalizing_seconds(processor, kernel);

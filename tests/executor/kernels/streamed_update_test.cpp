@@ -4,6 +4,7 @@
 #include <list>
 #include <random>
 
+#include "executor/cuda/host_twins.h"
 #include "executor/kernels/elementwise_update.h"
 #include "executor/kernels/streamed_stores.h"
 
@@ -14,21 +15,24 @@ namespace {
 /// More than is kept in caches, no whole number of pieces, and an end of decay within one.
 constexpr std::int64_t kElements = kernels::kStreamedElements + 777, kDecaying = kElements - 1234;
 
-/// Operands of an AdamW update that is in place or from version to version, whose published weights are stored as S.
-template <typename S>
+/// Operands of an AdamW update that is in place or from version to version, whose published weights are stored as S and whose
+/// kept ones as W.
+template <typename S, typename W>
 class Update {
  public:
   Update(DType dtype, bool in_place) : dtype_(dtype), in_place_(in_place) {
-    for (int i = 0; i < 3; ++i) add<float>(in_place ? Access::kReadWrite : Access::kRead, i == 2);
+    for (int i = 0; i < 3; ++i) add<W>(in_place ? Access::kReadWrite : Access::kRead, i == 2);
     add<S>(Access::kRead, false);
-    for (int i = 0; i < 3 && !in_place; ++i) add<float>(Access::kWrite, false);
+    for (int i = 0; i < 3 && !in_place; ++i) add<W>(Access::kWrite, false);
     if (dtype != DType::kFp32) add<S>(Access::kWrite, false);
   }
 
-  void run() {
+  template <typename Launch>
+  void run(const Launch& launch) {
     WorkerPool pool(2);
     const Recipe recipe{.sequence = 1};
-    launch({.kind = OpKind::kAdamW, .dtype = dtype_, .shape = {.rows = kElements, .inputs = kDecaying}}, views_, {.pool = &pool, .recipe = &recipe, .step = 3});
+    const OpShape shape{.rows = kElements, .inputs = kDecaying};
+    launch(Kernel{.kind = OpKind::kAdamW, .dtype = dtype_, .shape = shape}, views_, LaunchContext{.pool = &pool, .recipe = &recipe, .step = 3});
   }
   /// Weights, moments and what is published, as bytes.
   [[nodiscard]] std::vector<std::vector<std::byte>> results() const {
@@ -60,19 +64,33 @@ class Update {
   std::vector<OperandView> views_;
 };
 
-template <typename S>
-void check_versions(DType dtype) {
-  Update<S> in_place(dtype, true), to_another(dtype, false);
-  in_place.run();
-  to_another.run();
+constexpr auto kOnCpu = [](const Kernel& kernel, std::span<const OperandView> operands, const LaunchContext& context) {
+  launch(kernel, operands, context);
+};
+constexpr auto kAsOnDevice = [](const Kernel& kernel, std::span<const OperandView> operands, const LaunchContext& context) {
+  REQUIRE(launch_as_on_device(kernel, operands, context));
+};
+
+template <typename S, typename W, typename Launch>
+void check_versions(DType dtype, const Launch& launch) {
+  Update<S, W> in_place(dtype, true), to_another(dtype, false);
+  in_place.run(launch);
+  to_another.run(launch);
   CHECK(in_place.results() == to_another.results());
 }
 
 }  // namespace
 
 TEST_CASE("a large update from version to version has the bits of the one in place") {
-  check_versions<float>(DType::kFp32);
-  check_versions<Bf16>(DType::kBf16);
+  check_versions<float, float>(DType::kFp32, kOnCpu);
+  check_versions<Bf16, float>(DType::kBf16, kOnCpu);
+}
+
+TEST_CASE("the host's large updates in a device's place have the same bits from version to version, however they are stored") {
+  check_versions<float, float>(DType::kFp32, kAsOnDevice);
+  check_versions<Bf16, float>(DType::kBf16, kAsOnDevice);
+  check_versions<Bf16, Bf16>(DType::kBf16, kAsOnDevice);
+  check_versions<Fp16, Fp16>(DType::kFp16, kAsOnDevice);
 }
 
 TEST_CASE("rules of no and of one state go past the caches with the bits of their loops, fp32 and fp64, and publish nothing where nothing is") {
