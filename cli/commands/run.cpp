@@ -54,7 +54,7 @@ RunAnswer answer_of(const RunOutcome& outcome, const std::string& file) {
   }
   for (const auto& [steps, found] : outcome.evaluations) answer.evaluations.push_back({steps, found.loss, found.right});
   answer.safety = outcome.safety;
-  if (outcome.comparison) answer.memory = comparison_answer(outcome.plan, *outcome.comparison).memory;
+  if (outcome.comparison) answer.memory = comparison_answer(*outcome.comparison).memory;
   return answer;
 }
 
@@ -74,7 +74,7 @@ void print_outcome(const RunOutcome& outcome, const RunFlags& flags) {
   fmt::print("{} with plan '{}' on this computer, predicted against measured\n", outcome.plan.spec.name,
              outcome.plan.strategy.name);
   if (outcome.comparison) {
-    fmt::print("{}", comparison_text(outcome.plan, *outcome.comparison));
+    fmt::print("{}", comparison_text(*outcome.comparison));
   } else {
     fmt::print("  not compared: {}\n{}", outcome.not_compared, steps_text(outcome));
   }

@@ -23,29 +23,29 @@ std::string percent(Nanoseconds predicted, Nanoseconds measured, Nanoseconds who
                      100.0 * static_cast<double>(measured.count - predicted.count) / static_cast<double>(whole.count));
 }
 
-std::string difference(Bytes predicted, Bytes measured) {
-  if (measured.count == 0) return "-";
-  return fmt::format("{:+.1f} %", 100.0 * static_cast<double>(measured.count - predicted.count) /
-                                      static_cast<double>(measured.count));
+std::string difference(Bytes predicted, Bytes measured, const ComparedNames& names) {
+  const Bytes whole = names.of_first ? predicted : measured;
+  if (whole.count == 0) return "-";
+  return fmt::format("{:+.1f} %", 100.0 * static_cast<double>(measured.count - predicted.count) / static_cast<double>(whole.count));
 }
 
-std::string memory_rows(const Plan& plan, const Comparison& comparison, const ComparedNames& names) {
+std::string memory_rows(const Comparison& comparison, const ComparedNames& names) {
   if (comparison.memory.empty()) return "  peak memory was not measured: the run did not come to its end\n";
-  std::string text = fmt::format("  {:<26}{:>14}{:>14}{:>12}\n", "peak memory", names.first, names.second, "error");
+  std::string text = fmt::format("  {:<26}{:>14}{:>14}{:>12}\n", "peak memory", names.first, names.second, names.difference);
   for (const ComparedMemory& space : comparison.memory) {
-    text += fmt::format("  {:<26}{:>14}{:>14}{:>12}\n", plan.platform.at(space.space).name, to_text(space.predicted),
-                        to_text(space.measured), difference(space.predicted, space.measured));
+    text += fmt::format("  {:<26}{:>14}{:>14}{:>12}\n", space.space, to_text(space.predicted),
+                        to_text(space.measured), difference(space.predicted, space.measured, names));
     for (const auto& category : space.by_category) {
       if (category.predicted < kMiB && category.measured < kMiB) continue;
       text += fmt::format("    {:<24}{:>14}{:>14}{:>12}\n", to_text(category.kind), to_text(category.predicted),
-                          to_text(category.measured), difference(category.predicted, category.measured));
+                          to_text(category.measured), difference(category.predicted, category.measured, names));
     }
   }
   if (!comparison.process) return text;
   const ComparedProcess& process = *comparison.process;
   const auto row = [&](const char* name, Bytes predicted, Bytes measured) {
     text += fmt::format("  {:<26}{:>14}{:>14}{:>12}\n", name, to_text(predicted), to_text(measured),
-                        difference(predicted, measured));
+                        difference(predicted, measured, names));
   };
   row("process", process.predicted(), process.measured);
   row("  arenas", process.arenas, process.arenas);
@@ -132,26 +132,28 @@ std::string expert_text(const std::vector<StepSummary>& steps) {
                      steps.front().expert_loss, steps.back().expert_loss, 100 * refused, 100 * most);
 }
 
-std::string comparison_text(const Plan& plan, const Comparison& comparison, const ComparedNames& names) {
+std::string comparison_text(const Comparison& comparison, const ComparedNames& names) {
+  const Nanoseconds whole = names.of_first ? comparison.predicted_step : comparison.measured_step;
   std::string text = fmt::format("  {:<26}{:>14}{:>14}{:>12}\n", "time of a step", names.first, names.second, "of the step");
   for (const ComparedPart& part : comparison.parts) {
     if (part.predicted.count == 0 && part.measured.count == 0) continue;
     text += fmt::format("  {:<26}{:>14}{:>14}{:>12}\n", to_text(part.part), to_text(part.predicted),
-                        to_text(part.measured), percent(part.predicted, part.measured, comparison.measured_step));
+                        to_text(part.measured), percent(part.predicted, part.measured, whole));
   }
   text += fmt::format("  {:<26}{:>14}{:>14}{:>12}\n", "together", to_text(comparison.predicted_step),
                       to_text(comparison.measured_step),
-                      percent(comparison.predicted_step, comparison.measured_step, comparison.measured_step));
+                      percent(comparison.predicted_step, comparison.measured_step, whole));
   if (comparison.alike_steps < comparison.traced_steps) {
     text += fmt::format("  measured: the median of {} of {} traced steps, those that redid updates as the prediction does\n",
                         comparison.alike_steps, comparison.traced_steps);
   }
   if (comparison.untraced_error()) {
-    text += fmt::format("  {:<26}{:>14}{:>14}{:>12}\n", "steps without a trace", to_text(comparison.predicted_step),
+    text += fmt::format("  {:<26}{:>14}{:>14}{:>12}\n", "steps without a trace", to_text(comparison.untraced_predicted),
                         to_text(comparison.untraced_step),
-                        percent(comparison.predicted_step, comparison.untraced_step, comparison.untraced_step));
+                        percent(comparison.untraced_predicted, comparison.untraced_step,
+                                names.of_first ? comparison.untraced_predicted : comparison.untraced_step));
   }
-  return text + memory_rows(plan, comparison, names);
+  return text + memory_rows(comparison, names);
 }
 
 std::string loss_text(const std::vector<StepSummary>& steps) {

@@ -39,10 +39,12 @@ class RunPrinter {
 struct ComparedNames {
   const char* first = "predicted";
   const char* second = "measured";
+  const char* difference = "error";
+  bool of_first = false;  ///< shares are of the first column, else of the second
 };
 
 /// "step time by phase, memory by space, loss": the table of predicted against measured, or of two runs.
-std::string comparison_text(const Plan& plan, const Comparison& comparison, const ComparedNames& names = {});
+std::string comparison_text(const Comparison& comparison, const ComparedNames& names = {});
 
 /// First, lowest and last losses, and a curve of one character a step (at most 60 wide).
 std::string loss_text(const std::vector<StepSummary>& steps);

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <map>
 #include <optional>
 #include <span>
 
@@ -77,19 +76,33 @@ double matched_fraction(std::span<const TraceEvent> predicted, std::span<const T
   return static_cast<double>(matched) / static_cast<double>(predicted.size());
 }
 
-/// A step after one that was traced may still wait for it.
-void add_untraced(Comparison& comparison, const Trace& measured) {
-  if (!measured.is_of_device()) return;
+/// Durations of a device's steps that kept no events. A step after one that was traced may still wait for it.
+std::vector<Nanoseconds> untraced_in(const Trace& trace) {
   std::vector<Nanoseconds> durations;
-  for (std::size_t i = 1; i < measured.steps.size(); ++i) {
-    const bool kept = !events_of_step(measured, measured.steps[i].step).empty();
-    if (!kept && events_of_step(measured, measured.steps[i - 1].step).empty()) durations.push_back(measured.steps[i].duration());
+  for (std::size_t i = 1; i < trace.steps.size() && trace.is_of_device(); ++i) {
+    const bool kept = !events_of_step(trace, trace.steps[i].step).empty();
+    if (!kept && events_of_step(trace, trace.steps[i - 1].step).empty()) durations.push_back(trace.steps[i].duration());
   }
-  comparison.untraced_steps = static_cast<std::uint32_t>(durations.size());
-  if (comparison.untraced_steps < Comparison::kLeastUntraced) return;
+  return durations;
+}
+
+/// Nothing where there are too few.
+std::optional<Nanoseconds> median_untraced(std::vector<Nanoseconds> durations) {
+  if (durations.size() < Comparison::kLeastUntraced) return {};
   const auto middle = durations.begin() + static_cast<std::ptrdiff_t>(durations.size() / 2);
   std::nth_element(durations.begin(), middle, durations.end());
-  comparison.untraced_step = *middle;
+  return *middle;
+}
+
+/// Holds the measured trace's steps without events against `predicted`, where that is known.
+void add_untraced(Comparison& comparison, std::optional<Nanoseconds> predicted, const Trace& measured) {
+  const std::vector<Nanoseconds> durations = untraced_in(measured);
+  const auto median = median_untraced(durations);
+  if (!predicted) return;
+  comparison.untraced_steps = static_cast<std::uint32_t>(durations.size());
+  if (!median) return;
+  comparison.untraced_step = *median;
+  comparison.untraced_predicted = *predicted;
 }
 
 void add_parts(Comparison& comparison, const StepBreakdown& predicted, const StepBreakdown& measured) {
@@ -100,35 +113,56 @@ void add_parts(Comparison& comparison, const StepBreakdown& predicted, const Ste
   }
 }
 
-/// Spaces and categories that either side knows, each in order of its id.
-std::vector<ComparedMemory> compare_memory(const Trace& predicted, const Trace& measured) {
-  if (measured.peaks.empty()) return {};  // a run that was killed never came to tell
-  struct Row {
-    ComparedMemory memory;
-    std::map<TensorKind, ComparedMemory::Category> categories;
-  };
-  std::map<SpaceId, Row> rows;
-  const auto add = [&rows](const SpacePeak& peak, Bytes ComparedMemory::*whole, Bytes ComparedMemory::Category::*part) {
-    Row& row = rows[peak.space];
-    row.memory.space = peak.space;
-    row.memory.*whole = peak.bytes;
-    for (const auto& [kind, bytes] : peak.by_category) {
-      ComparedMemory::Category& category =
-          row.categories.try_emplace(kind, ComparedMemory::Category{kind, {}, {}}).first->second;
-      category.*part = bytes;
+/// Spaces and categories that either side knows, the first side's in its order, then others of the second.
+class MemoryRows {
+ public:
+  void add(const Plan& plan, const Trace& trace, Bytes ComparedMemory::*whole, Bytes ComparedMemory::Category::*part) {
+    for (const SpacePeak& peak : trace.peaks) {
+      ComparedMemory& memory = of_space(plan.platform.at(peak.space).name);
+      memory.*whole = peak.bytes;
+      for (const auto& [kind, bytes] : peak.by_category) of_kind(memory, kind).*part = bytes;
     }
-  };
-  for (const SpacePeak& peak : predicted.peaks)
-    add(peak, &ComparedMemory::predicted, &ComparedMemory::Category::predicted);
-  for (const SpacePeak& peak : measured.peaks)
-    add(peak, &ComparedMemory::measured, &ComparedMemory::Category::measured);
-
-  std::vector<ComparedMemory> memory;
-  for (auto& [space, row] : rows) {
-    for (const auto& [kind, category] : row.categories) row.memory.by_category.push_back(category);
-    memory.push_back(std::move(row.memory));
   }
-  return memory;
+  [[nodiscard]] std::vector<ComparedMemory> take() { return std::move(rows_); }
+
+ private:
+  ComparedMemory& of_space(const std::string& name) {
+    const auto found = std::find_if(rows_.begin(), rows_.end(), [&](const ComparedMemory& row) { return row.space == name; });
+    if (found != rows_.end()) return *found;
+    return rows_.emplace_back(ComparedMemory{.space = name, .predicted = {}, .measured = {}, .by_category = {}});
+  }
+  /// In the order of the kinds.
+  static ComparedMemory::Category& of_kind(ComparedMemory& memory, TensorKind kind) {
+    auto& all = memory.by_category;
+    const auto at = std::lower_bound(all.begin(), all.end(), kind, [](const auto& row, TensorKind k) { return row.kind < k; });
+    if (at != all.end() && at->kind == kind) return *at;
+    return *all.insert(at, ComparedMemory::Category{kind, {}, {}});
+  }
+
+  std::vector<ComparedMemory> rows_;
+};
+
+std::vector<ComparedMemory> compare_memory(const Plan& first_plan, const Trace& first, const Plan& second_plan, const Trace& second) {
+  if (second.peaks.empty()) return {};  // a run that was killed never came to tell
+  MemoryRows rows;
+  rows.add(first_plan, first, &ComparedMemory::predicted, &ComparedMemory::Category::predicted);
+  rows.add(second_plan, second, &ComparedMemory::measured, &ComparedMemory::Category::measured);
+  return rows.take();
+}
+
+/// A plan's step and those of a trace that have all its events.
+struct TracedSteps {
+  FlatBody body;
+  std::vector<StepSummary> whole;
+};
+
+Result<TracedSteps> traced_steps(const Plan& plan, const Trace& trace, std::string_view which) {
+  const Body* const body = plan.body("step");
+  if (body == nullptr) return fail({ErrorKind::kDefect, "the plan has no body 'step'", "", ""});
+  TracedSteps steps{expand(plan, *body), {}};
+  steps.whole = whole_steps(trace, steps.body.size());
+  if (!steps.whole.empty()) return steps;
+  return fail({ErrorKind::kInput, fmt::format("the {} trace has no whole traced step", which), "", "trace a step"});
 }
 
 }  // namespace
@@ -140,36 +174,50 @@ double Comparison::error() const {
 
 std::optional<double> Comparison::untraced_error() const {
   if (untraced_steps < kLeastUntraced || untraced_step.count == 0) return std::nullopt;
-  return static_cast<double>((untraced_step - predicted_step).count) / static_cast<double>(untraced_step.count);
+  return static_cast<double>((untraced_step - untraced_predicted).count) / static_cast<double>(untraced_step.count);
 }
 
 Result<Comparison> compare_traces(const Plan& plan, const Trace& predicted, const Trace& measured) {
   if (const Result<void> comparable = check_comparable(predicted, measured); !comparable) {
     return fail(comparable.error());
   }
-  const Body* const body = plan.body("step");
-  if (body == nullptr) return fail({ErrorKind::kDefect, "the plan has no body 'step'", "", ""});
-  const FlatBody flat = expand(plan, *body);
-  const std::vector<StepSummary> simulated = whole_steps(predicted, flat.size());
-  const std::vector<StepSummary> ran = whole_steps(measured, flat.size());
-  if (simulated.empty() || ran.empty()) {
-    return fail({ErrorKind::kInput,
-                 fmt::format("the {} trace has no whole traced step", simulated.empty() ? "predicted" : "measured"), "",
-                 "trace a step"});
-  }
+  const auto simulated = traced_steps(plan, predicted, "predicted");
+  if (!simulated) return fail(simulated.error());
+  const auto ran = traced_steps(plan, measured, "measured");
+  if (!ran) return fail(ran.error());
   Comparison comparison;
-  comparison.predicted_step_index = simulated[simulated.size() < 3 ? simulated.size() - 1 : simulated.size() - 2].step;
-  const std::vector<StepSummary> comparable =
-      alike(ran, measured, skipped_in(predicted, comparison.predicted_step_index));
-  comparison.traced_steps = static_cast<std::uint32_t>(ran.size());
+  const std::vector<StepSummary>& foretold = simulated->whole;
+  comparison.predicted_step_index = foretold[foretold.size() < 3 ? foretold.size() - 1 : foretold.size() - 2].step;
+  const std::vector<StepSummary> comparable = alike(ran->whole, measured, skipped_in(predicted, comparison.predicted_step_index));
+  comparison.traced_steps = static_cast<std::uint32_t>(ran->whole.size());
   comparison.alike_steps = static_cast<std::uint32_t>(comparable.size());
   comparison.measured_step_index = median_of(comparable);
-  add_parts(comparison, break_down(plan, flat, predicted, comparison.predicted_step_index),
-            break_down(plan, flat, measured, comparison.measured_step_index));
-  add_untraced(comparison, measured);
-  comparison.memory = compare_memory(predicted, measured);
+  add_parts(comparison, break_down(plan, ran->body, predicted, comparison.predicted_step_index),
+            break_down(plan, ran->body, measured, comparison.measured_step_index));
+  add_untraced(comparison, comparison.predicted_step, measured);
+  comparison.memory = compare_memory(plan, predicted, plan, measured);
   comparison.matched_fraction = matched_fraction(events_of_step(predicted, comparison.predicted_step_index),
                                                  events_of_step(measured, comparison.measured_step_index));
+  return comparison;
+}
+
+Result<Comparison> compare_runs(const Plan& first_plan, const Trace& first, const Plan& second_plan, const Trace& second) {
+  const auto firsts = traced_steps(first_plan, first, "first");
+  if (!firsts) return fail(firsts.error());
+  const auto seconds = traced_steps(second_plan, second, "second");
+  if (!seconds) return fail(seconds.error());
+  Comparison comparison;
+  comparison.predicted_step_index = median_of(firsts->whole);
+  comparison.measured_step_index = median_of(seconds->whole);
+  comparison.traced_steps = comparison.alike_steps = static_cast<std::uint32_t>(seconds->whole.size());
+  add_parts(comparison, break_down(first_plan, firsts->body, first, comparison.predicted_step_index),
+            break_down(second_plan, seconds->body, second, comparison.measured_step_index));
+  add_untraced(comparison, median_untraced(untraced_in(first)), second);
+  comparison.memory = compare_memory(first_plan, first, second_plan, second);
+  if (first.plan_digest == second.plan_digest) {
+    comparison.matched_fraction = matched_fraction(events_of_step(first, comparison.predicted_step_index),
+                                                   events_of_step(second, comparison.measured_step_index));
+  }
   return comparison;
 }
 

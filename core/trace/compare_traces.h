@@ -18,7 +18,7 @@ struct ComparedPart {
 
 /// Peak of one space in both worlds, split by what lies there.
 struct ComparedMemory {
-  SpaceId space;
+  std::string space;  ///< its name
   Bytes predicted;
   Bytes measured;
   struct Category {
@@ -42,19 +42,20 @@ struct ComparedProcess {
   [[nodiscard]] Bytes measured_program() const { return measured - arenas - measured_events; }
 };
 
-/// Predicted against measured. The parts' differences add up to the difference of the steps, to the nanosecond.
+/// Predicted against measured, or one run against another. The parts' differences add up to the difference of the steps, to the nanosecond.
 struct Comparison {
   Nanoseconds predicted_step;
   Nanoseconds measured_step;
   std::vector<ComparedPart> parts;
   std::vector<ComparedMemory> memory;
   std::optional<ComparedProcess> process;  ///< nothing from compare_traces: traces do not tell
-  double matched_fraction = 0;  ///< of the step's instructions: ran in both worlds, or in neither
+  double matched_fraction = 0;  ///< of the step's instructions: ran in both worlds, or in neither; 0 of two plans
   std::uint32_t predicted_step_index = 0;
   std::uint32_t measured_step_index = 0;  ///< the step of median duration among those alike
   std::uint32_t traced_steps = 0;         ///< whole ones of the run
   std::uint32_t untraced_steps = 0;       ///< of a device: that kept no events, the first after a traced one left out
   Nanoseconds untraced_step;              ///< their median, where there are kLeastUntraced
+  Nanoseconds untraced_predicted;         ///< what they are held against: the prediction, or the other run's such steps
   std::uint32_t alike_steps = 0;          ///< those that skipped as many instructions as the predicted step; all, when none did
 
   static constexpr std::uint32_t kLeastUntraced = 3;
@@ -70,5 +71,10 @@ struct Comparison {
 /// Refused when the traces are of different plans, a trace has no whole traced step, or samples of the measured plan
 /// fed the prediction.
 Result<Comparison> compare_traces(const Plan& plan, const Trace& predicted, const Trace& measured);
+
+/// Compares the median traced steps of two runs, whatever plan each ran; memories are matched by their names. The first stands in
+/// `predicted`, the second in `measured`. Steps without a trace are held against each other where both runs have enough of them.
+/// Refused when a trace has no whole traced step of its plan.
+Result<Comparison> compare_runs(const Plan& first_plan, const Trace& first, const Plan& second_plan, const Trace& second);
 
 }  // namespace plimsoll

@@ -7,6 +7,7 @@
 
 #include "core/base/quantity.h"
 #include "core/model/adapter.h"
+#include "core/trace/compare_losses.h"
 #include "core/trace/compare_traces.h"
 #include "formats/runs/safety_answer.h"
 #include "formats/training/training_answer.h"
@@ -205,9 +206,10 @@ struct ComparisonAnswer {
   std::vector<ComparedSpaceAnswer> memory;
   double matched_fraction = 0;
   std::optional<double> untraced_seconds, untraced_error;  ///< of a device's steps that kept no events
+  std::vector<std::string> other_work;    ///< of two runs: in what their trainings differ beside the plan
+  std::optional<ComparedLosses> losses;   ///< of two runs
 };
 
-/// The comparison with the names of the plan's spaces.
-ComparisonAnswer comparison_answer(const Plan& plan, const Comparison& comparison);
+ComparisonAnswer comparison_answer(const Comparison& comparison);
 
 }  // namespace plimsoll

@@ -193,6 +193,22 @@ std::string fit_document(const FitAnswer& a) {
   return json.str();
 }
 
+std::vector<std::string> quoted_texts(const std::vector<std::string>& texts) {
+  std::vector<std::string> quoted;
+  for (const std::string& text : texts) quoted.push_back(json_quote(text));
+  return quoted;
+}
+
+std::string losses_json(const ComparedLosses& losses) {
+  JsonLine json;
+  json.integer("steps", static_cast<std::int64_t>(losses.steps)).flag("same_bits", !losses.first_apart);
+  if (const auto& apart = losses.first_apart) {
+    json.integer("first_apart", apart->step + 1).number("first", apart->first).number("second", apart->second);
+    json.number("largest_difference", losses.largest);
+  }
+  return json.str();
+}
+
 }  // namespace
 
 namespace {
@@ -215,7 +231,7 @@ ComparedSpaceAnswer process_answer(const ComparedProcess& process) {
 
 }  // namespace
 
-ComparisonAnswer comparison_answer(const Plan& plan, const Comparison& comparison) {
+ComparisonAnswer comparison_answer(const Comparison& comparison) {
   ComparisonAnswer answer{.predicted_seconds = to_seconds(comparison.predicted_step),
                           .measured_seconds = to_seconds(comparison.measured_step),
                           .error = comparison.error(),
@@ -229,7 +245,7 @@ ComparisonAnswer comparison_answer(const Plan& plan, const Comparison& compariso
     answer.parts.push_back({std::string(to_text(p.part)), to_seconds(p.predicted), to_seconds(p.measured)});
   }
   for (const ComparedMemory& m : comparison.memory) {
-    ComparedSpaceAnswer space{plan.platform.at(m.space).name, m.predicted, m.measured, {}};
+    ComparedSpaceAnswer space{m.space, m.predicted, m.measured, {}};
     for (const auto& c : m.by_category)
       space.by_category.push_back({std::string(to_text(c.kind)), c.predicted, c.measured});
     answer.memory.push_back(std::move(space));
@@ -280,8 +296,9 @@ std::string to_json(const ComparisonAnswer& a) {
   if (a.untraced_error) step.number("untraced_seconds", *a.untraced_seconds).number("untraced_error", *a.untraced_error);
   JsonDocument json;
   json.raw("format_version", std::to_string(kReportVersion)).raw("step", step.str());
-  return json.raw("memory", lines(a.memory, compared_space)).number("matched_fraction", a.matched_fraction).str() +
-         "\n";
+  json.raw("memory", lines(a.memory, compared_space)).number("matched_fraction", a.matched_fraction);
+  if (a.losses) json.raw("losses", losses_json(*a.losses)).raw("other_work", json_list(quoted_texts(a.other_work)));
+  return json.str() + "\n";
 }
 
 }  // namespace plimsoll

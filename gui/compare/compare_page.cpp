@@ -50,6 +50,7 @@ ComparePage::ComparePage(QWidget* parent)
     : Page(parent),
       theme_(light_theme()),
       job_(new LatestJob(this)),
+      reading_(new LatestJob(this)),
       stack_(new QStackedWidget),
       empty_(new QLabel),
       first_list_(new QComboBox),
@@ -160,6 +161,10 @@ QWidget* ComparePage::make_tables() {
 
 void ComparePage::connect_parts() {
   connect(job_, &LatestJob::broke, this, [this](const QString& why) { Q_EMIT failed(say("Cannot compare the traces"), why); });
+  connect(reading_, &LatestJob::broke, this, [this](const QString& why) {
+    waiting_.clear();
+    Q_EMIT failed(say("Cannot open the run file"), why);
+  });
   const auto chosen = [this] {
     first_ = first_list_->currentIndex();
     second_ = second_list_->currentIndex();
@@ -259,21 +264,47 @@ void ComparePage::compare() {
 bool ComparePage::open_file(const QString& path) {
   const bool named_so = path.endsWith(QLatin1String(".plimsoll"), Qt::CaseInsensitive);
   if (!named_so && !looks_like_database(path.toStdString())) return false;
-  job_->start([this, path](const Stop&, const LatestJob::Deliver& deliver) {
-    auto opened = open_run_file(path.toStdString());
-    const std::string file = QFileInfo(path).completeBaseName().toStdString();
-    if (opened) {
-      for (NamedTimeline& named : *opened) named.name = file + ": " + named.name;
-    }
-    deliver([this, opened = std::move(opened)]() mutable {
-      if (opened) {
-        add_timelines(std::move(*opened));
-      } else {
-        Q_EMIT failed(say("Cannot open the run file"), say_engine(opened.error().text()));
+  waiting_.push_back(path.toStdString());
+  read_waiting();
+  return true;
+}
+
+/// Reads all files that wait: one that comes while others are read takes their place with them.
+void ComparePage::read_waiting() {
+  reading_->start([this, paths = waiting_](const Stop&, const LatestJob::Deliver& deliver) {
+    std::vector<std::vector<NamedTimeline>> files;
+    std::vector<Error> errors;
+    for (const std::string& path : paths) {
+      auto opened = open_run_file(path);
+      if (!opened) {
+        errors.push_back(opened.error());
+        continue;
       }
+      const std::string file = QFileInfo(QString::fromStdString(path)).completeBaseName().toStdString();
+      for (NamedTimeline& named : *opened) named.name = file + ": " + named.name;
+      files.push_back(std::move(*opened));
+    }
+    deliver([this, files = std::move(files), errors = std::move(errors)]() mutable {
+      waiting_.clear();
+      for (const Error& error : errors) Q_EMIT failed(say("Cannot open the run file"), say_engine(error.text()));
+      add_files(std::move(files));
     });
   });
-  return true;
+}
+
+/// Of files that came together the first one's run is held against the last one's.
+void ComparePage::add_files(std::vector<std::vector<NamedTimeline>> files) {
+  std::vector<int> runs;
+  for (std::vector<NamedTimeline>& file : files) {
+    const bool ran = std::any_of(file.begin(), file.end(), [](const NamedTimeline& t) { return t.timeline->kind == TraceKind::kMeasured; });
+    add_timelines(std::move(file));
+    if (ran) runs.push_back(second_);
+  }
+  if (runs.size() < 2) return;
+  first_ = runs.front();
+  second_ = runs.back();
+  fill_lists();
+  compare();
 }
 
 std::vector<NamedTable> ComparePage::tables() const {

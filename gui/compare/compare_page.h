@@ -14,7 +14,7 @@ namespace plimsoll::gui {
 class SplitChart;
 struct SceneEvent;
 
-/// Two traces on one axis, matched instruction by instruction: predicted and measured, or any two runs of a plan.
+/// Two traces on one axis: predicted and measured, or any two runs. Those of one plan are matched instruction by instruction.
 class ComparePage final : public Page {
   Q_OBJECT
 
@@ -26,7 +26,7 @@ class ComparePage final : public Page {
   void retranslate() override;
   void apply_theme(const Theme& theme) override;
   bool open_file(const QString& path) override;
-  [[nodiscard]] bool busy() const override { return job_->busy(); }
+  [[nodiscard]] bool busy() const override { return job_->busy() || reading_->busy(); }
   [[nodiscard]] std::vector<NamedTable> tables() const override;
 
   /// Adds traces to those that can be chosen and compares the first of them that is predicted with the first measured one.
@@ -46,6 +46,8 @@ class ComparePage final : public Page {
   QTableView* make_table(DifferenceModel* model);
   void connect_parts();
   void choose_pair(const std::vector<NamedTimeline>& added);
+  void read_waiting();
+  void add_files(std::vector<std::vector<NamedTimeline>> files);
   void fill_lists();
   void compare();
   void take(const SharedSteps& steps);
@@ -64,6 +66,8 @@ class ComparePage final : public Page {
   Theme theme_;
   bool selecting_ = false;
   LatestJob* job_;
+  LatestJob* reading_;
+  std::vector<std::string> waiting_;  ///< files that were asked for and are not read yet
   QStackedWidget* stack_;
   QLabel* empty_;
   QComboBox* first_list_;

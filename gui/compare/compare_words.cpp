@@ -32,6 +32,12 @@ QString kind_word(const Timeline& timeline) {
   return timeline.kind == TraceKind::kPredicted ? say("predicted") : say("measured");
 }
 
+/// What stands before the tracks of each: which world, or which of two from one.
+std::pair<QString, QString> words_of(const ComparedSteps& steps) {
+  if (steps.first->kind == steps.second->kind) return {say("First"), say("Second")};
+  return {kind_word(*steps.first), kind_word(*steps.second)};
+}
+
 }  // namespace
 
 void ComparePage::take(const SharedSteps& steps) {
@@ -41,9 +47,9 @@ void ComparePage::take(const SharedSteps& steps) {
     const StepMark* mark = timeline.step(step);
     return mark == nullptr ? 0.0 : static_cast<double>(mark->begin);
   };
-  view_->set_scene(
-      lay_out({{steps->first, origin(*steps->first, steps->first_step), kind_word(*steps->first).toStdString()},
-               {steps->second, origin(*steps->second, steps->second_step), kind_word(*steps->second).toStdString()}}));
+  const auto [first, second] = words_of(*steps);
+  view_->set_scene(lay_out({{steps->first, origin(*steps->first, steps->first_step), first.toStdString()},
+                            {steps->second, origin(*steps->second, steps->second_step), second.toStdString()}}));
   classes_->show_steps(steps);
   ops_->show_steps(steps);
   chart_->show_steps(steps);
@@ -66,7 +72,7 @@ void ComparePage::tell() {
   if (steps_->comparison && steps_->comparison->untraced_error()) {  // events make a GPU's steps longer
     const std::int64_t untraced = steps_->comparison->untraced_step.count;
     text += QStringLiteral(" ") +
-            say("Steps that kept no events took %1 (%2).").arg(duration(untraced), change_text(first, untraced));
+            say("Steps that kept no events took %1 (%2).").arg(duration(untraced), change_text(steps_->comparison->untraced_predicted.count, untraced));
   }
   if (!steps_->ops.empty()) {
     text += QStringLiteral(" ") +
@@ -81,7 +87,10 @@ void ComparePage::tell() {
   chart_->setVisible(steps_->comparison.has_value());
   first_button_->setEnabled(!steps_->ops.empty());
   worst_button_->setEnabled(!steps_->ops.empty());
-  if (!view_->state().selected) selected_->setText(say("Click an operation to see it in both steps."));
+  if (!view_->state().selected) {
+    selected_->setText(steps_->ops.empty() ? say("The two are of different plans, so that their operations are not matched one by one.")
+                                           : say("Click an operation to see it in both steps."));
+  }
   tell_memory();
 }
 
@@ -103,7 +112,7 @@ void ComparePage::tell_memory() {
   };
   for (const ComparedMemory& memory : steps_->comparison->memory) {
     if (memory.predicted.count == 0 && memory.measured.count == 0) continue;
-    add(space_words(steps_->first->plan->platform.at(memory.space).name), memory.predicted, memory.measured, true);
+    add(space_words(memory.space), memory.predicted, memory.measured, true);
     for (const auto& category : memory.by_category) {
       add(category_words(to_text(category.kind)), category.predicted, category.measured, false);
     }

@@ -7,6 +7,10 @@
 namespace plimsoll::gui {
 namespace {
 
+bool are_of_one_plan(const ComparedSteps& steps) {
+  return steps.first->plan_digest == steps.second->plan_digest && !steps.first->plan_digest.empty();
+}
+
 void choose_steps(ComparedSteps& steps) {
   steps.first_step = steps.first->typical_step();
   steps.second_step = steps.second->typical_step();
@@ -14,7 +18,9 @@ void choose_steps(ComparedSteps& steps) {
     steps.refused = "a trace without a plan has no instructions to match";
     return;
   }
-  auto comparison = compare_traces(*steps.first->plan, whole_trace(*steps.first), whole_trace(*steps.second));
+  const Trace first = whole_trace(*steps.first), second = whole_trace(*steps.second);
+  auto comparison = are_of_one_plan(steps) ? compare_traces(*steps.first->plan, first, second)
+                                           : compare_runs(*steps.first->plan, first, *steps.second->plan, second);
   if (!comparison) {
     steps.refused = comparison.error().text();
     return;
@@ -42,10 +48,9 @@ std::shared_ptr<const ComparedSteps> compare_steps(SharedTimeline first, SharedT
   steps->first = std::move(first);
   steps->second = std::move(second);
   choose_steps(*steps);
-  const bool one_plan = steps->first->plan_digest == steps->second->plan_digest && !steps->first->plan_digest.empty();
-  if (!one_plan) return steps;
+  steps->classes = add_up(*steps->first, steps->first_step, *steps->second, steps->second_step);
+  if (!are_of_one_plan(*steps)) return steps;
   steps->ops = match_ops(*steps->first, steps->first_step, *steps->second, steps->second_step);
-  steps->classes = add_up(*steps->first, steps->ops);
   return steps;
 }
 

@@ -26,7 +26,7 @@ struct ComparedSteps {
   [[nodiscard]] std::int64_t step_time(bool second) const;
 };
 
-/// Compares the traces' typical steps. Traces of different plans stand side by side without matching.
+/// Compares the traces' typical steps. Those of different plans are compared in parts and memory, without matching operations.
 std::shared_ptr<const ComparedSteps> compare_steps(SharedTimeline first, SharedTimeline second);
 
 }  // namespace plimsoll::gui

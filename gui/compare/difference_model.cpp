@@ -50,20 +50,24 @@ DifferenceModel::Line DifferenceModel::line(int row) const {
   const Timeline& timeline = *steps_->first;
   if (rows_ == Rows::kClasses) {
     const MatchedClass& sum = steps_->classes[at];
-    return {QString::fromStdString(timeline.names[sum.name]), sum.paint, static_cast<qlonglong>(sum.count), sum.first_total,
-            sum.second_total};
+    return {QString::fromStdString(sum.name), sum.paint, static_cast<qlonglong>(sum.first_count), static_cast<qlonglong>(sum.second_count),
+            sum.first_total, sum.second_total};
   }
   const MatchedOp& op = steps_->ops[at];
   QString name = QString::fromStdString(timeline.name_of(op.instruction));
   const std::int32_t layer = timeline.body.list.instructions[op.instruction].layer;
   if (layer >= 0) name += say(" · layer %1").arg(layer);
-  return {name, timeline.labels[op.instruction].paint, op.instruction, op.first_duration, op.second_duration};
+  return {name, timeline.labels[op.instruction].paint, op.instruction, op.instruction, op.first_duration, op.second_duration};
 }
 
 QString DifferenceModel::text(const Line& line, int column) const {
   switch (column) {
     case kName: return line.name;
-    case kCountOrId: return rows_ == Rows::kClasses ? QLocale().toString(line.number) : QStringLiteral("#%1").arg(line.number);
+    case kCountOrId: {
+      if (rows_ == Rows::kOps) return QStringLiteral("#%1").arg(line.number);
+      const QString first = QLocale().toString(line.number);
+      return line.number == line.second_number ? first : QStringLiteral("%1 → %2").arg(first, QLocale().toString(line.second_number));
+    }
     case kFirst: return duration(line.first);
     case kSecond: return duration(line.second);
     case kDifference: return signed_duration(line.second - line.first);

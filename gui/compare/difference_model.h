@@ -37,7 +37,8 @@ class DifferenceModel final : public QAbstractTableModel {
   struct Line {
     QString name;
     std::uint8_t paint = 0;
-    qlonglong number = 0;  ///< how many, or the instruction's id
+    qlonglong number = 0;        ///< how many in the first step, or the instruction's id
+    qlonglong second_number = 0;  ///< how many in the second, or the same id
     std::int64_t first = 0;
     std::int64_t second = 0;
   };

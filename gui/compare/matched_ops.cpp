@@ -44,17 +44,19 @@ std::vector<MatchedOp> match_ops(const Timeline& first, std::uint32_t first_step
   return ops;
 }
 
-std::vector<MatchedClass> add_up(const Timeline& timeline, const std::vector<MatchedOp>& ops) {
-  std::map<std::uint32_t, MatchedClass> by_name;
-  for (const MatchedOp& op : ops) {
-    const TimelineLabel& label = timeline.labels[op.instruction];
-    MatchedClass& sum = by_name[label.name];
-    sum.name = label.name;
-    sum.paint = label.paint;
-    ++sum.count;
-    sum.first_total += op.first_duration;
-    sum.second_total += op.second_duration;
-  }
+std::vector<MatchedClass> add_up(const Timeline& first, std::uint32_t first_step, const Timeline& second, std::uint32_t second_step) {
+  std::map<std::string, MatchedClass> by_name;
+  const auto add = [&](const Timeline& timeline, std::uint32_t step, std::uint64_t MatchedClass::*count, std::int64_t MatchedClass::*total) {
+    for_each_of_step(timeline, step, [&](std::uint32_t id, std::int64_t, std::int64_t duration) {
+      MatchedClass& sum = by_name[timeline.name_of(id)];
+      sum.name = timeline.name_of(id);
+      sum.paint = timeline.labels[id].paint;
+      ++(sum.*count);
+      sum.*total += duration;
+    });
+  };
+  add(first, first_step, &MatchedClass::first_count, &MatchedClass::first_total);
+  add(second, second_step, &MatchedClass::second_count, &MatchedClass::second_total);
   std::vector<MatchedClass> classes;
   for (const auto& [name, sum] : by_name) classes.push_back(sum);
   std::stable_sort(classes.begin(), classes.end(), [](const MatchedClass& a, const MatchedClass& b) {

@@ -27,17 +27,18 @@ std::vector<MatchedOp> match_ops(const Timeline& first, std::uint32_t first_step
 
 /// What the ops of one name add up to.
 struct MatchedClass {
-  std::uint32_t name = 0;  ///< index into Timeline::names of the first
+  std::string name;
   std::uint8_t paint = 0;
-  std::uint64_t count = 0;
+  std::uint64_t first_count = 0;
+  std::uint64_t second_count = 0;
   std::int64_t first_total = 0;
   std::int64_t second_total = 0;
 
   [[nodiscard]] std::int64_t difference() const { return second_total - first_total; }
 };
 
-/// By name, the largest difference first.
-std::vector<MatchedClass> add_up(const Timeline& timeline, const std::vector<MatchedOp>& ops);
+/// Two steps' ops by name, whatever plans they are of, the largest difference first.
+std::vector<MatchedClass> add_up(const Timeline& first, std::uint32_t first_step, const Timeline& second, std::uint32_t second_step);
 
 /// The op whose duration differs most (of equal ones the smaller id); nothing when there is none in both.
 std::optional<std::uint32_t> worst_divergence(const std::vector<MatchedOp>& ops);

@@ -13,7 +13,7 @@ namespace plimsoll::gui {
 struct SceneSource {
   SharedTimeline timeline;
   double origin = 0;
-  std::string tag;  ///< "predicted", "measured"; empty where there is one source
+  std::string tag;  ///< "predicted", "measured", or "First", "Second" of one world; empty where there is one source
 };
 
 /// A lane and where it is drawn, in pixels from the top of the rows.

@@ -78,21 +78,34 @@ TEST_CASE("the JSON of run carries losses with 17 significant digits") {
 }
 
 TEST_CASE("the JSON of compare has the keys of the contract and the spaces' names") {
-  Plan plan;
-  plan.platform.spaces = {{.name = "gpu0"}, {.name = "host"}};
   Comparison comparison;
   comparison.predicted_step = Nanoseconds(900000000);
   comparison.measured_step = Nanoseconds(1000000000);
   comparison.parts = {{TimePart::kForward, Nanoseconds(300000000), Nanoseconds(400000000)}};
-  comparison.memory = {{SpaceId(1), Bytes(5), Bytes(6), {{TensorKind::kParameter, Bytes(5), Bytes(6)}}}};
+  comparison.memory = {{"host", Bytes(5), Bytes(6), {{TensorKind::kParameter, Bytes(5), Bytes(6)}}}};
   comparison.matched_fraction = 1;
-  const json out = json::parse(to_json(comparison_answer(plan, comparison)));
+  const json out = json::parse(to_json(comparison_answer(comparison)));
   CHECK(keys(out["step"]) == Keys{"predicted_seconds", "measured_seconds", "error", "parts"});
   CHECK(out["step"]["error"].get<double>() == Approx(0.1));  // (1.0 − 0.9) / 1.0
   CHECK(out["step"]["parts"][0]["measured_seconds"].get<double>() == Approx(0.4));
   CHECK(out["memory"][0]["space"] == "host");
   CHECK(out["memory"][0]["measured_bytes"] == 6);
   CHECK(out["matched_fraction"] == 1.0);
+  CHECK_FALSE(out.contains("losses"));
+}
+
+TEST_CASE("the JSON of two runs says where their losses come apart and in what their trainings differ") {
+  ComparisonAnswer answer;
+  answer.losses = ComparedLosses{.steps = 7};
+  const json same = json::parse(to_json(answer));
+  CHECK(same["losses"] == json{{"steps", 7}, {"same_bits", true}});
+  CHECK(same["other_work"] == json::array());
+  answer.losses->first_apart = {.step = 2, .first = 3.5, .second = 3.25};
+  answer.losses->largest = 0.5;
+  answer.other_work = {"seed (1 and 2)"};
+  const json apart = json::parse(to_json(answer));
+  CHECK(apart["losses"] == json{{"steps", 7}, {"same_bits", false}, {"first_apart", 3}, {"first", 3.5}, {"second", 3.25}, {"largest_difference", 0.5}});
+  CHECK(apart["other_work"] == json{"seed (1 and 2)"});
 }
 
 }  // namespace plimsoll::test

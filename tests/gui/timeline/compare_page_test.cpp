@@ -76,6 +76,26 @@ TEST_CASE("a GPU's steps that kept no events are told beside the traced one, whi
   CHECK(shown.page.told().contains("Steps that kept no events took 21.95 ms"));
 }
 
+TEST_CASE("of two files that come at once the first one's run is held against the last one's, whatever plans they ran") {
+  begin_qt();
+  Shown shown;
+  const QString folder = QStringLiteral(PLIMSOLL_MEASURED) + "/h100-sxm5/";
+  REQUIRE(shown.page.open_file(folder + "gpt2-medium-2.5gib-zero-offload.plimsoll"));
+  REQUIRE(shown.page.open_file(folder + "gpt2-medium-2.5gib-auto.plimsoll"));
+  REQUIRE(comes_true([&] { return !shown.page.busy(); }));
+  const ComparedSteps& steps = *shown.page.steps();
+  CHECK((steps.first->kind == TraceKind::kMeasured && steps.second->kind == TraceKind::kMeasured));
+  CHECK(steps.first->plan_digest != steps.second->plan_digest);
+  REQUIRE(steps.comparison);
+  CHECK(steps.step_time(false) == steps.comparison->predicted_step.count);
+  CHECK(shown.page.told().contains("Steps that kept no events took 75.55 ms (−30.8 %)"));  // 75.55 / 109.10
+  CHECK(shown.page.told().contains("different plans"));
+  const auto adamw = std::find_if(steps.classes.begin(), steps.classes.end(), [](const MatchedClass& c) { return c.name == "adamw"; });
+  REQUIRE(adamw != steps.classes.end());
+  CHECK((adamw->first_count == 26 && adamw->second_count == 26));  // groups of parameters
+  CHECK(shown.page.view().scene().sources[0].tag == "First");
+}
+
 TEST_CASE("the split's staircase ends where the second step does") {
   begin_qt();
   Shown shown;
