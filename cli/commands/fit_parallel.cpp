@@ -101,8 +101,6 @@ Result<Answered> fit_parallel(const CLI::App& command, const FitFlags& flags, co
   if (!request->global_batch)
     asked->notes.push_back(fmt::format("global batch of {} sequences, {} a GPU; say --global-batch for yours",
                                        found->global_batch, request->micro_batch.value_or(1)));
-  if (asked->question.spec.experts.count > 0 && !request->expert_ranks)
-    asked->notes.push_back("every GPU has all experts of its layers, since the search leaves --ep as it is said; say how many GPUs share them");
   if (*training) asked->notes.insert(asked->notes.end(), (*training)->assumed.begin(), (*training)->assumed.end());
   const ParallelQuestion& question = asked->question;
   const std::string text = form.json  ? searched_json(question, *best, *found, *training)

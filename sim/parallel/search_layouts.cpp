@@ -38,7 +38,6 @@ class Candidates {
  public:
   Candidates(const ParallelQuestion& question, const LayoutRequest& request) : question_(question), request_(request) {
     base_.context_ranks = request.context_ranks.value_or(1);
-    base_.expert_ranks = request.expert_ranks.value_or(1);
     base_.context = request.context;
     base_.tensor_layout = request.tensor_layout;
     base_.tensor_depth = request.tensor_depth;
@@ -56,7 +55,10 @@ class Candidates {
         const std::int64_t others = tensor * stages * base_.context_ranks;
         if (question_.cluster.gpus % others != 0) continue;
         base_.data_ranks = request_.data_ranks.value_or(question_.cluster.gpus / others);
-        micro_batches();
+        for (const std::int64_t experts : said_or(request_.expert_ranks, expert_degrees())) {
+          base_.expert_ranks = experts;
+          micro_batches();
+        }
       }
     }
     return std::move(found_);
@@ -73,6 +75,15 @@ class Candidates {
     for (std::int64_t ranks = 1; ranks <= std::min(question_.cluster.gpus, 8 * node); ++ranks) {
       if (validate(DeviceGrid{base_.tensor_layout, ranks, base_.tensor_depth})) degrees.push_back(ranks);
     }
+    return degrees;
+  }
+
+  /// Powers of two among the data ranks; under two-level gating the groups are of ranks that somebody names.
+  [[nodiscard]] std::vector<std::int64_t> expert_degrees() const {
+    const std::int64_t count = question_.spec.experts.count;
+    if (count == 0 || question_.choices.groups) return {1};
+    std::vector<std::int64_t> degrees = powers_up_to(std::min(count, base_.data_ranks));
+    std::erase_if(degrees, [&](std::int64_t ranks) { return count % ranks != 0 || base_.data_ranks % ranks != 0; });
     return degrees;
   }
 

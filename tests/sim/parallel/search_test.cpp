@@ -59,6 +59,35 @@ TEST_CASE("A search finds the same with one thread and with three, and keeps to 
   }
 }
 
+TEST_CASE("A search shares a mixture's experts among the data ranks as well as any number that is said") {
+  ParallelQuestion question = test::gpt_on(8);
+  question.spec = *resolve_model("gpt:layers=8,hidden=1024,heads=16,vocab=32768,positions=1024,experts=24,top-k=2");
+  const auto found = search_layouts(question, batch_of(64));
+  REQUIRE(found);
+  REQUIRE_FALSE(found->front.empty());
+  std::size_t tried = 0;
+  double best = 1e9;
+  for (const std::int64_t ranks : {1, 2, 4, 8}) {
+    LayoutRequest said = batch_of(64);
+    said.expert_ranks = ranks;
+    const auto of_ranks = search_layouts(question, said);
+    REQUIRE(of_ranks);
+    tried += of_ranks->tried;
+    if (!of_ranks->front.empty()) best = std::min(best, of_ranks->front.front().step_seconds);
+    for (const ParallelAnswer& answer : of_ranks->front) CHECK(answer.layout.expert_ranks == ranks);
+  }
+  CHECK(found->front.front().step_seconds == best);
+  CHECK(found->tried == tried);
+}
+
+TEST_CASE("Experts are shared by no ranks where their groups are of ranks that somebody names, and by none of a dense model") {
+  ParallelQuestion question = test::gpt_on(8);
+  for (const ParallelLayout& layout : candidate_layouts(question, batch_of(64))) CHECK(layout.expert_ranks == 1);
+  question.spec = *resolve_model("gpt:layers=8,hidden=1024,heads=16,vocab=32768,positions=1024,experts=16,top-k=2");
+  question.choices.groups = GroupChoice{.groups = 2, .chosen = 1};
+  for (const ParallelLayout& layout : candidate_layouts(question, batch_of(64))) CHECK(layout.expert_ranks == 1);
+}
+
 TEST_CASE("A sweep has every combination, the last key fastest, with a reason where one does not divide") {
   const auto stages = parse_variation("pp=1,2,3"), micro = parse_variation("micro-batch=1..2");
   REQUIRE(stages);
