@@ -136,18 +136,22 @@ QString tier_words(Tier tier) {
 
 namespace {
 
+QString blocks_words(std::int64_t blocks) { return blocks == 1 ? say("1 block") : say("%1 blocks").arg(blocks); }
+
 void say_optimizer(const Strategy& s, QStringList& parts) {
   parts << (s.optimizer == Tier::kDevice ? say("the device updates")
                                          : say("the CPU updates, with its states %1").arg(tier_words(s.optimizer)));
-  if (s.host_state_blocks > 0) parts << say("states of %1 blocks in host memory").arg(s.host_state_blocks);
-  if (s.device_state_blocks > 0) parts << say("%1 blocks updated by the device").arg(s.device_state_blocks);
-  if (s.device_update_blocks > 0) parts << say("states of %1 blocks come to the device for their update").arg(s.device_update_blocks);
+  if (s.host_state_blocks > 0) parts << say("states of %1 in host memory").arg(blocks_words(s.host_state_blocks));
+  if (s.device_state_blocks > 0) parts << say("%1 updated by the device").arg(blocks_words(s.device_state_blocks));
+  if (s.device_update_blocks > 0) {
+    parts << say("states of %1 come to the device for their update").arg(blocks_words(s.device_update_blocks));
+  }
   if (s.update_in_backward) parts << say("updates run during the backward pass");
 }
 
 void say_weights(const Strategy& s, QStringList& parts) {
   if (s.parameters != Tier::kDevice) parts << say("weights wait %1").arg(tier_words(s.parameters));
-  if (s.device_parameter_blocks > 0) parts << say("those of %1 blocks stay on the device").arg(s.device_parameter_blocks);
+  if (s.device_parameter_blocks > 0) parts << say("those of %1 stay on the device").arg(blocks_words(s.device_parameter_blocks));
   if (s.gradients != Tier::kDevice) parts << say("gradients leave during the backward pass");
 }
 
@@ -155,9 +159,11 @@ void say_activations(const Strategy& s, QStringList& parts) {
   if (s.recompute_every == 0) parts << say("all activations are kept");
   if (s.recompute_every == 1) parts << say("every block is recomputed");
   if (s.recompute_every > 1) parts << say("segments of %1 blocks are recomputed").arg(s.recompute_every);
-  if (s.kept_outputs > 0) parts << say("but for the outputs of %1 kernels").arg(s.kept_outputs);
+  if (s.kept_outputs == 1) parts << say("but for the output of a kernel");
+  if (s.kept_outputs > 1) parts << say("but for the outputs of %1 kernels").arg(s.kept_outputs);
   if (s.activations == Tier::kDevice) return;
-  parts << say("what %1 blocks keep waits %2").arg(s.activation_blocks).arg(tier_words(s.activations));
+  parts << (s.activation_blocks == 1 ? say("what 1 block keeps waits %1").arg(tier_words(s.activations))
+                                     : say("what %1 blocks keep waits %2").arg(s.activation_blocks).arg(tier_words(s.activations)));
   if (s.host_activation_blocks > 0) parts << say("%1 of them in host memory").arg(s.host_activation_blocks);
 }
 
@@ -169,7 +175,8 @@ QString strategy_words(const Strategy& s) {
   say_weights(s, parts);
   say_activations(s, parts);
   if (s.loop_order == LoopOrder::kBreadthFirst) parts << say("all micro-batches go block by block");
-  if (s.staging_slots != Strategy{}.staging_slots) parts << say("%1 transfer buffers").arg(s.staging_slots);
+  if (s.staging_slots == 1) parts << say("1 transfer buffer");
+  else if (s.staging_slots != Strategy{}.staging_slots) parts << say("%1 transfer buffers").arg(s.staging_slots);
   if (!s.overlap) parts << say("nothing overlaps");
   return parts.join(say(", "));
 }
