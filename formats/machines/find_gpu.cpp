@@ -15,6 +15,11 @@ using Words = std::vector<std::string>;
 
 constexpr std::string_view kMakers[] = {"nvidia", "geforce", "tesla",       "amd",    "radeon", "instinct", "gpu",
                                         "with",   "design",  "generation", "workstation", "server", "edition"};
+/// Who else sells a board, and what they call theirs: the same chip and memory, a little more clock at most.
+constexpr std::string_view kSellers[] = {"founders", "fe",       "asus",       "msi",    "gigabyte", "evga",  "zotac",  "palit",   "pny",  "gainward",
+                                         "inno3d",   "galax",    "kfa2",       "colorful", "manli", "xfx",   "sapphire", "powercolor", "asrock", "rog",
+                                         "strix",    "tuf",      "gaming",     "oc",     "trio",     "ventus", "suprim", "aorus",   "eagle", "windforce",
+                                         "ftw3",     "xc3",      "trinity",    "gamerock"};
 constexpr std::string_view kJoined[] = {"quadrortx", "titanrtx", "rtx", "gtx"};
 constexpr std::string_view kSuffixes[] = {"super", "max", "ti", "q"};
 constexpr std::size_t kLongestName = 200;
@@ -24,7 +29,8 @@ bool is_one_of(std::string_view word, std::initializer_list<std::string_view> wo
 }
 
 bool is_maker(std::string_view word) {
-  return std::find(std::begin(kMakers), std::end(kMakers), word) != std::end(kMakers);
+  const auto is_in = [word](const auto& words) { return std::find(std::begin(words), std::end(words), word) != std::end(words); };
+  return is_in(kMakers) || is_in(kSellers);
 }
 
 /// Words that people write without a space behind a family or a model's number: "rtx3090", "2080ti", "2080supermaxq".
@@ -51,7 +57,7 @@ void split_word(std::string_view word, Words& words) {
   words.insert(words.end(), rest.begin(), rest.end());
 }
 
-/// Lower-cased words of a name without the maker's; "laptop" and "mobile" are the same word.
+/// Lower-cased words of a name without the maker's and the seller's; "laptop" and "mobile" are the same word.
 Words words_of(std::string_view name) {
   Words words;
   std::string word;

@@ -39,6 +39,9 @@ TEST_CASE("find_gpu ignores case, spaces, dashes, word order and the maker's nam
   CHECK(found("A100-80GB SXM") == "A100 80GB SXM4");
   CHECK(found("NVIDIA A100-SXM4-80GB") == "A100 80GB SXM4");
   CHECK(found("Tesla V100-SXM2-16GB") == "V100 SXM2 16GB");
+  CHECK(found("NVIDIA GeForce RTX 3090 Founders Edition") == "RTX 3090");
+  CHECK(found("ASUS ROG Strix RTX 4090 OC") == "RTX 4090");
+  CHECK(found("Gigabyte RTX 3060 12GB Gaming") == "RTX 3060 12GB");
   CHECK(found("NVIDIA GeForce RTX 2060 6GB Laptop GPU") == "RTX 2060 6GB Mobile");
   CHECK(found("4090") == "RTX 4090");
   CHECK(found("tesla t4") == "T4");
