@@ -9,7 +9,14 @@
 
 namespace plimsoll {
 
-/// `run` beside `other`, whatever plan each ran: a step's parts, peaks of memory, and whether their losses are the same bits.
-Result<Answered> compare_two_runs(const RunFile& run, const RunFile& other, std::optional<double> threshold, bool json);
+/// A run file that has a measured trace and its plan, and where it was read from.
+struct OpenedRun {
+  const RunFile& file;
+  std::string path;
+};
+
+/// `run` beside `other`, whatever plan each ran: a step's parts, peaks of memory, and whether their losses are the same bits. What
+/// differs is a share of the other's.
+Result<Answered> compare_two_runs(const OpenedRun& run, const OpenedRun& other, std::optional<double> threshold, bool json);
 
 }  // namespace plimsoll

@@ -221,7 +221,7 @@ Result<void> take_precision(const TrainingFlags& flags, const std::string& reaso
 void note_recipe(const TrainingFlags& flags, const ModelSpec& spec, const Recipe& recipe, std::vector<std::string>& notes) {
   const bool images = is_of_images(spec);
   if (!flags.sequence && !images)
-    notes.push_back(fmt::format("sequence length {} of the model's {}", recipe.sequence, spec.longest_sequence()));
+    notes.push_back(fmt::format("sequence length {} of the model's {}", recipe.sequence, longest_trained(spec, flags.own_plan)));
   if (spec.head == HeadKind::kMaskedToken && spec.mask_token < 0) {
     notes.push_back("no tokenizer says which token hides others: the last of the vocabulary does");
   }

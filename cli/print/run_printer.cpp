@@ -17,35 +17,41 @@ constexpr std::chrono::milliseconds kTerminalInterval{100};
 constexpr std::chrono::milliseconds kLineInterval{1000};
 constexpr std::array<const char*, 8> kBars{"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
 
-std::string percent(Nanoseconds predicted, Nanoseconds measured, Nanoseconds whole) {
-  if (whole.count == 0) return "-";
-  return fmt::format("{:+.1f} %",
-                     100.0 * static_cast<double>(measured.count - predicted.count) / static_cast<double>(whole.count));
+/// A share in percent; from ten times the whole on, how many times.
+std::string share_text(double share) {
+  constexpr double kMany = 10;
+  return std::abs(share) < kMany ? fmt::format("{:+.1f} %", 100 * share) : fmt::format("{:+.0f} x", share);
 }
 
-std::string difference(Bytes predicted, Bytes measured, const ComparedNames& names) {
-  const Bytes whole = names.of_first ? predicted : measured;
+std::string percent(Nanoseconds predicted, Nanoseconds measured, Nanoseconds whole) {
   if (whole.count == 0) return "-";
-  return fmt::format("{:+.1f} %", 100.0 * static_cast<double>(measured.count - predicted.count) / static_cast<double>(whole.count));
+  return share_text(static_cast<double>(measured.count - predicted.count) / static_cast<double>(whole.count));
+}
+
+std::string difference(Bytes predicted, Bytes measured, bool of_two_runs) {
+  const Bytes whole = of_two_runs ? predicted : measured;
+  if (whole.count == 0) return "-";
+  return share_text(static_cast<double>(measured.count - predicted.count) / static_cast<double>(whole.count));
 }
 
 std::string memory_rows(const Comparison& comparison, const ComparedNames& names) {
-  if (comparison.memory.empty()) return "  peak memory was not measured: the run did not come to its end\n";
+  if (comparison.memory.empty()) return fmt::format("  {}\n", names.no_memory);
+  const bool two = comparison.of_two_runs;
   std::string text = fmt::format("  {:<26}{:>14}{:>14}{:>12}\n", "peak memory", names.first, names.second, names.difference);
   for (const ComparedMemory& space : comparison.memory) {
     text += fmt::format("  {:<26}{:>14}{:>14}{:>12}\n", space.space, to_text(space.predicted),
-                        to_text(space.measured), difference(space.predicted, space.measured, names));
+                        to_text(space.measured), difference(space.predicted, space.measured, two));
     for (const auto& category : space.by_category) {
       if (category.predicted < kMiB && category.measured < kMiB) continue;
       text += fmt::format("    {:<24}{:>14}{:>14}{:>12}\n", to_text(category.kind), to_text(category.predicted),
-                          to_text(category.measured), difference(category.predicted, category.measured, names));
+                          to_text(category.measured), difference(category.predicted, category.measured, two));
     }
   }
   if (!comparison.process) return text;
   const ComparedProcess& process = *comparison.process;
   const auto row = [&](const char* name, Bytes predicted, Bytes measured) {
     text += fmt::format("  {:<26}{:>14}{:>14}{:>12}\n", name, to_text(predicted), to_text(measured),
-                        difference(predicted, measured, names));
+                        difference(predicted, measured, two));
   };
   row("process", process.predicted(), process.measured);
   row("  arenas", process.arenas, process.arenas);
@@ -133,7 +139,7 @@ std::string expert_text(const std::vector<StepSummary>& steps) {
 }
 
 std::string comparison_text(const Comparison& comparison, const ComparedNames& names) {
-  const Nanoseconds whole = names.of_first ? comparison.predicted_step : comparison.measured_step;
+  const Nanoseconds whole = comparison.whole();
   std::string text = fmt::format("  {:<26}{:>14}{:>14}{:>12}\n", "time of a step", names.first, names.second, "of the step");
   for (const ComparedPart& part : comparison.parts) {
     if (part.predicted.count == 0 && part.measured.count == 0) continue;
@@ -150,8 +156,7 @@ std::string comparison_text(const Comparison& comparison, const ComparedNames& n
   if (comparison.untraced_error()) {
     text += fmt::format("  {:<26}{:>14}{:>14}{:>12}\n", "steps without a trace", to_text(comparison.untraced_predicted),
                         to_text(comparison.untraced_step),
-                        percent(comparison.untraced_predicted, comparison.untraced_step,
-                                names.of_first ? comparison.untraced_predicted : comparison.untraced_step));
+                        share_text(*comparison.untraced_error()));
   }
   return text + memory_rows(comparison, names);
 }

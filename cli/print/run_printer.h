@@ -40,7 +40,7 @@ struct ComparedNames {
   const char* first = "predicted";
   const char* second = "measured";
   const char* difference = "error";
-  bool of_first = false;  ///< shares are of the first column, else of the second
+  const char* no_memory = "peak memory was not measured: the run did not come to its end";
 };
 
 /// "step time by phase, memory by space, loss": the table of predicted against measured, or of two runs.

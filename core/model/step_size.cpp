@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "core/model/foreign_feature.h"
+
 namespace plimsoll {
 namespace {
 
@@ -12,8 +14,12 @@ constexpr double kMostInstructions = 1e6;
 
 }  // namespace
 
+std::int64_t longest_trained(const ModelSpec& spec, bool own_step) {
+  return own_step && foreign_feature(spec).empty() ? spec.longest_sequence() : spec.max_positions;
+}
+
 std::int64_t usual_sequence(const ModelSpec& spec) {
-  return spec.reads_images() ? spec.max_positions : std::min(kDefaultSequence, spec.longest_sequence());
+  return spec.reads_images() ? spec.max_positions : std::min(kDefaultSequence, longest_trained(spec, true));
 }
 
 Result<void> check_step_size(const ModelSpec& spec, const Recipe& recipe) {

@@ -7,6 +7,9 @@
 
 namespace plimsoll {
 
+/// The longest sequence of a training: within its window where plimsoll's own step runs the model, else all positions.
+std::int64_t longest_trained(const ModelSpec& spec, bool own_step);
+
 /// Tokens of a sequence when nobody says: the model's positions, at most 1024; an image's are what they are.
 std::int64_t usual_sequence(const ModelSpec& spec);
 

@@ -18,10 +18,11 @@ ComparedLosses compare_losses(const std::vector<StepSummary>& first, const std::
     if (other == second.end()) break;
     if (other->step != step.step) continue;
     ++compared.steps;
+    if (std::isnan(step.loss) && std::isnan(other->loss)) ++compared.unknown;
     if (are_same(step.loss, other->loss)) continue;
     if (!compared.first_apart) compared.first_apart = {.step = step.step, .first = step.loss, .second = other->loss};
     if (std::isfinite(step.loss) && std::isfinite(other->loss)) {
-      compared.largest = std::max(compared.largest, std::abs(step.loss - other->loss));
+      compared.largest = std::max(compared.largest.value_or(0), std::abs(step.loss - other->loss));
     }
   }
   return compared;

@@ -17,8 +17,9 @@ struct ComparedLosses {
     double second = 0;
   };
   std::size_t steps = 0;             ///< that both have
+  std::size_t unknown = 0;           ///< of these, those whose losses are no number in both
   std::optional<Apart> first_apart;  ///< nothing: the same bits in all
-  double largest = 0;                ///< |difference|, of steps where both are finite
+  std::optional<double> largest;     ///< |difference| of steps that differ and are finite in both; nothing: there are none
 };
 
 /// Steps are matched by their numbers; each list is in their order.

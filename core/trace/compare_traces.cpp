@@ -113,23 +113,38 @@ void add_parts(Comparison& comparison, const StepBreakdown& predicted, const Ste
   }
 }
 
-/// Spaces and categories that either side knows, the first side's in its order, then others of the second.
+/// Spaces and categories that either side knows, the first side's in its order, then others of the second. Where one side does not
+/// divide what it says of a space by category, none are listed.
 class MemoryRows {
  public:
   void add(const Plan& plan, const Trace& trace, Bytes ComparedMemory::*whole, Bytes ComparedMemory::Category::*part) {
     for (const SpacePeak& peak : trace.peaks) {
-      ComparedMemory& memory = of_space(plan.platform.at(peak.space).name);
-      memory.*whole = peak.bytes;
-      for (const auto& [kind, bytes] : peak.by_category) of_kind(memory, kind).*part = bytes;
+      Row& row = of_space(plan.platform.at(peak.space).name);
+      row.memory.*whole = peak.bytes;
+      row.divided = row.divided && !peak.by_category.empty();
+      for (const auto& [kind, bytes] : peak.by_category) of_kind(row.memory, kind).*part = bytes;
     }
   }
-  [[nodiscard]] std::vector<ComparedMemory> take() { return std::move(rows_); }
+
+  [[nodiscard]] std::vector<ComparedMemory> take() {
+    std::vector<ComparedMemory> taken;
+    for (Row& row : rows_) {
+      if (!row.divided) row.memory.by_category.clear();
+      taken.push_back(std::move(row.memory));
+    }
+    return taken;
+  }
 
  private:
-  ComparedMemory& of_space(const std::string& name) {
-    const auto found = std::find_if(rows_.begin(), rows_.end(), [&](const ComparedMemory& row) { return row.space == name; });
+  struct Row {
+    ComparedMemory memory;
+    bool divided = true;
+  };
+
+  Row& of_space(const std::string& name) {
+    const auto found = std::find_if(rows_.begin(), rows_.end(), [&](const Row& row) { return row.memory.space == name; });
     if (found != rows_.end()) return *found;
-    return rows_.emplace_back(ComparedMemory{.space = name, .predicted = {}, .measured = {}, .by_category = {}});
+    return rows_.emplace_back(Row{.memory = {.space = name, .predicted = {}, .measured = {}, .by_category = {}}});
   }
   /// In the order of the kinds.
   static ComparedMemory::Category& of_kind(ComparedMemory& memory, TensorKind kind) {
@@ -139,11 +154,12 @@ class MemoryRows {
     return *all.insert(at, ComparedMemory::Category{kind, {}, {}});
   }
 
-  std::vector<ComparedMemory> rows_;
+  std::vector<Row> rows_;
 };
 
+/// Nothing where a side never came to tell: a run that was killed.
 std::vector<ComparedMemory> compare_memory(const Plan& first_plan, const Trace& first, const Plan& second_plan, const Trace& second) {
-  if (second.peaks.empty()) return {};  // a run that was killed never came to tell
+  if (first.peaks.empty() || second.peaks.empty()) return {};
   MemoryRows rows;
   rows.add(first_plan, first, &ComparedMemory::predicted, &ComparedMemory::Category::predicted);
   rows.add(second_plan, second, &ComparedMemory::measured, &ComparedMemory::Category::measured);
@@ -156,34 +172,45 @@ struct TracedSteps {
   std::vector<StepSummary> whole;
 };
 
-Result<TracedSteps> traced_steps(const Plan& plan, const Trace& trace, std::string_view which) {
+/// `none`: what to say where there is no such step.
+Result<TracedSteps> traced_steps(const Plan& plan, const Trace& trace, const Error& none) {
   const Body* const body = plan.body("step");
   if (body == nullptr) return fail({ErrorKind::kDefect, "the plan has no body 'step'", "", ""});
   TracedSteps steps{expand(plan, *body), {}};
   steps.whole = whole_steps(trace, steps.body.size());
-  if (!steps.whole.empty()) return steps;
-  return fail({ErrorKind::kInput, fmt::format("the {} trace has no whole traced step", which), "", "trace a step"});
+  if (steps.whole.empty()) return fail(none);
+  return steps;
+}
+
+/// Of a trace by one of two names.
+Error not_traced(const char* which) {
+  return {ErrorKind::kInput, fmt::format("the {} trace has no whole traced step", which), "", "trace a step"};
+}
+
+Result<TracedSteps> steps_of(const TracedRun& run) {
+  return traced_steps(run.plan, run.trace, {ErrorKind::kInput, "no step was traced whole", run.name, "let it run for some steps"});
 }
 
 }  // namespace
 
 double Comparison::error() const {
-  if (measured_step.count == 0) return 0;
-  return static_cast<double>((measured_step - predicted_step).count) / static_cast<double>(measured_step.count);
+  if (whole().count == 0) return 0;
+  return static_cast<double>((measured_step - predicted_step).count) / static_cast<double>(whole().count);
 }
 
 std::optional<double> Comparison::untraced_error() const {
-  if (untraced_steps < kLeastUntraced || untraced_step.count == 0) return std::nullopt;
-  return static_cast<double>((untraced_step - untraced_predicted).count) / static_cast<double>(untraced_step.count);
+  const Nanoseconds share_of = of_two_runs ? untraced_predicted : untraced_step;
+  if (untraced_steps < kLeastUntraced || untraced_step.count == 0 || share_of.count == 0) return std::nullopt;
+  return static_cast<double>((untraced_step - untraced_predicted).count) / static_cast<double>(share_of.count);
 }
 
 Result<Comparison> compare_traces(const Plan& plan, const Trace& predicted, const Trace& measured) {
   if (const Result<void> comparable = check_comparable(predicted, measured); !comparable) {
     return fail(comparable.error());
   }
-  const auto simulated = traced_steps(plan, predicted, "predicted");
+  const auto simulated = traced_steps(plan, predicted, not_traced("predicted"));
   if (!simulated) return fail(simulated.error());
-  const auto ran = traced_steps(plan, measured, "measured");
+  const auto ran = traced_steps(plan, measured, not_traced("measured"));
   if (!ran) return fail(ran.error());
   Comparison comparison;
   const std::vector<StepSummary>& foretold = simulated->whole;
@@ -201,22 +228,23 @@ Result<Comparison> compare_traces(const Plan& plan, const Trace& predicted, cons
   return comparison;
 }
 
-Result<Comparison> compare_runs(const Plan& first_plan, const Trace& first, const Plan& second_plan, const Trace& second) {
-  const auto firsts = traced_steps(first_plan, first, "first");
+Result<Comparison> compare_runs(const TracedRun& first, const TracedRun& second) {
+  const auto firsts = steps_of(first);
   if (!firsts) return fail(firsts.error());
-  const auto seconds = traced_steps(second_plan, second, "second");
+  const auto seconds = steps_of(second);
   if (!seconds) return fail(seconds.error());
   Comparison comparison;
+  comparison.of_two_runs = true;
   comparison.predicted_step_index = median_of(firsts->whole);
   comparison.measured_step_index = median_of(seconds->whole);
   comparison.traced_steps = comparison.alike_steps = static_cast<std::uint32_t>(seconds->whole.size());
-  add_parts(comparison, break_down(first_plan, firsts->body, first, comparison.predicted_step_index),
-            break_down(second_plan, seconds->body, second, comparison.measured_step_index));
-  add_untraced(comparison, median_untraced(untraced_in(first)), second);
-  comparison.memory = compare_memory(first_plan, first, second_plan, second);
-  if (first.plan_digest == second.plan_digest) {
-    comparison.matched_fraction = matched_fraction(events_of_step(first, comparison.predicted_step_index),
-                                                   events_of_step(second, comparison.measured_step_index));
+  add_parts(comparison, break_down(first.plan, firsts->body, first.trace, comparison.predicted_step_index),
+            break_down(second.plan, seconds->body, second.trace, comparison.measured_step_index));
+  add_untraced(comparison, median_untraced(untraced_in(first.trace)), second.trace);
+  comparison.memory = compare_memory(first.plan, first.trace, second.plan, second.trace);
+  if (first.trace.plan_digest == second.trace.plan_digest) {
+    comparison.matched_fraction = matched_fraction(events_of_step(first.trace, comparison.predicted_step_index),
+                                                   events_of_step(second.trace, comparison.measured_step_index));
   }
   return comparison;
 }

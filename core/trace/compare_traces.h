@@ -57,10 +57,13 @@ struct Comparison {
   Nanoseconds untraced_step;              ///< their median, where there are kLeastUntraced
   Nanoseconds untraced_predicted;         ///< what they are held against: the prediction, or the other run's such steps
   std::uint32_t alike_steps = 0;          ///< those that skipped as many instructions as the predicted step; all, when none did
+  bool of_two_runs = false;               ///< `predicted` is the first run, of which differences are shares
 
   static constexpr std::uint32_t kLeastUntraced = 3;
 
-  /// (measured − predicted) ÷ measured, of the step whose parts are told.
+  /// What differences of times are shares of: the measured step; of two runs the first one's.
+  [[nodiscard]] Nanoseconds whole() const { return of_two_runs ? predicted_step : measured_step; }
+  /// (measured − predicted) ÷ whole, of the step whose parts are told.
   [[nodiscard]] double error() const;
   /// The same of a device's steps without events, which make a step longer; nothing where there are too few, or on the host.
   [[nodiscard]] std::optional<double> untraced_error() const;
@@ -72,9 +75,16 @@ struct Comparison {
 /// fed the prediction.
 Result<Comparison> compare_traces(const Plan& plan, const Trace& predicted, const Trace& measured);
 
+/// A trace, the plan that it is of, and what errors call it.
+struct TracedRun {
+  const Plan& plan;
+  const Trace& trace;
+  std::string name;
+};
+
 /// Compares the median traced steps of two runs, whatever plan each ran; memories are matched by their names. The first stands in
 /// `predicted`, the second in `measured`. Steps without a trace are held against each other where both runs have enough of them.
 /// Refused when a trace has no whole traced step of its plan.
-Result<Comparison> compare_runs(const Plan& first_plan, const Trace& first, const Plan& second_plan, const Trace& second);
+Result<Comparison> compare_runs(const TracedRun& first, const TracedRun& second);
 
 }  // namespace plimsoll

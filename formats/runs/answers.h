@@ -196,7 +196,7 @@ struct RunAnswer {
 struct ComparisonAnswer {
   double predicted_seconds = 0;
   double measured_seconds = 0;
-  double error = 0;  ///< (measured − predicted) ÷ measured
+  double error = 0;  ///< (measured − predicted) ÷ measured; of two runs (this − other) ÷ other, the other in `predicted`
   struct Part {
     std::string part;
     double predicted_seconds = 0;
@@ -206,6 +206,7 @@ struct ComparisonAnswer {
   std::vector<ComparedSpaceAnswer> memory;
   double matched_fraction = 0;
   std::optional<double> untraced_seconds, untraced_error;  ///< of a device's steps that kept no events
+  std::optional<double> other_untraced_seconds;            ///< what those are held against
   std::vector<std::string> other_work;    ///< of two runs: in what their trainings differ beside the plan
   std::optional<ComparedLosses> losses;   ///< of two runs
 };

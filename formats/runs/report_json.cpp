@@ -202,9 +202,10 @@ std::vector<std::string> quoted_texts(const std::vector<std::string>& texts) {
 std::string losses_json(const ComparedLosses& losses) {
   JsonLine json;
   json.integer("steps", static_cast<std::int64_t>(losses.steps)).flag("same_bits", !losses.first_apart);
+  if (losses.unknown > 0) json.integer("not_a_number", static_cast<std::int64_t>(losses.unknown));
   if (const auto& apart = losses.first_apart) {
-    json.integer("first_apart", apart->step + 1).number("first", apart->first).number("second", apart->second);
-    json.number("largest_difference", losses.largest);
+    json.integer("first_apart", apart->step + 1).number("other", apart->first).number("this", apart->second);
+    if (losses.largest) json.number("largest_difference", *losses.largest);
   }
   return json.str();
 }
@@ -240,7 +241,10 @@ ComparisonAnswer comparison_answer(const Comparison& comparison) {
                           .matched_fraction = comparison.matched_fraction,
                           .untraced_seconds = {},
                           .untraced_error = comparison.untraced_error()};
-  if (answer.untraced_error) answer.untraced_seconds = to_seconds(comparison.untraced_step);
+  if (answer.untraced_error) {
+    answer.untraced_seconds = to_seconds(comparison.untraced_step);
+    answer.other_untraced_seconds = to_seconds(comparison.untraced_predicted);
+  }
   for (const ComparedPart& p : comparison.parts) {
     answer.parts.push_back({std::string(to_text(p.part)), to_seconds(p.predicted), to_seconds(p.measured)});
   }
@@ -293,7 +297,10 @@ std::string to_json(const ComparisonAnswer& a) {
   JsonLine step;
   step.number("predicted_seconds", a.predicted_seconds).number("measured_seconds", a.measured_seconds);
   step.number("error", a.error).raw("parts", lines(a.parts, part));
-  if (a.untraced_error) step.number("untraced_seconds", *a.untraced_seconds).number("untraced_error", *a.untraced_error);
+  if (a.untraced_error) {
+    step.number("untraced_seconds", *a.untraced_seconds).number("untraced_error", *a.untraced_error);
+    if (a.losses) step.number("other_untraced_seconds", *a.other_untraced_seconds);
+  }
   JsonDocument json;
   json.raw("format_version", std::to_string(kReportVersion)).raw("step", step.str());
   json.raw("memory", lines(a.memory, compared_space)).number("matched_fraction", a.matched_fraction);

@@ -185,7 +185,7 @@ QString ComparePage::title() const { return say("Compare"); }
 void ComparePage::retranslate() {
   empty_->setText(
       say("Drop a run file (.plimsoll) here, or open one with Ctrl+O: its measured steps are laid beside their prediction.\n"
-          "A second one of the same plan is compared with the first.\n\n"
+          "Of two that are opened together the runs are compared, whatever plans they ran.\n\n"
           "The Run page makes run files, and so does:  plimsoll run MODEL --data FILE -o run.plimsoll"));
   against_->setText(say("against"));
   first_button_->setText(say("First divergence"));

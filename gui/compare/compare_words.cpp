@@ -88,15 +88,16 @@ void ComparePage::tell() {
   first_button_->setEnabled(!steps_->ops.empty());
   worst_button_->setEnabled(!steps_->ops.empty());
   if (!view_->state().selected) {
-    selected_->setText(steps_->ops.empty() ? say("The two are of different plans, so that their operations are not matched one by one.")
-                                           : say("Click an operation to see it in both steps."));
+    selected_->setText(steps_->ops.empty()
+                           ? say("The two are of different plans, so that their operations are not matched one by one.")
+                           : say("Click an operation to see it in both steps."));
   }
   tell_memory();
 }
 
 void ComparePage::tell_memory() {
   if (!steps_->comparison || steps_->comparison->memory.empty()) {
-    memory_->setText(say("Neither trace tells its peak memory."));
+    memory_->setText(say("Not both traces tell their peak memory."));
     return;
   }
   QString table =
@@ -149,7 +150,7 @@ void ComparePage::show_pair(const SceneEvent& clicked) {
   std::vector<SceneEvent> after;
   if (twin) (of_first ? after : before).push_back({of_first ? 1u : 0u, *twin});
   view_->set_links(std::move(before), std::move(after));
-  selected_->setText(op_text(event.label));
+  if (!steps_->ops.empty()) selected_->setText(op_text(event.label));
 }
 
 void ComparePage::show_instruction(std::uint32_t instruction) {

@@ -11,6 +11,14 @@ bool are_of_one_plan(const ComparedSteps& steps) {
   return steps.first->plan_digest == steps.second->plan_digest && !steps.first->plan_digest.empty();
 }
 
+/// A run beside what was foretold of its plan is compared by the prediction's rules, any other two traces as two runs are.
+Result<Comparison> compared(const ComparedSteps& steps) {
+  const Trace first = whole_trace(*steps.first), second = whole_trace(*steps.second);
+  const bool foretold = steps.first->kind == TraceKind::kPredicted && steps.second->kind == TraceKind::kMeasured;
+  if (foretold && are_of_one_plan(steps)) return compare_traces(*steps.first->plan, first, second);
+  return compare_runs({*steps.first->plan, first, "the first trace"}, {*steps.second->plan, second, "the second trace"});
+}
+
 void choose_steps(ComparedSteps& steps) {
   steps.first_step = steps.first->typical_step();
   steps.second_step = steps.second->typical_step();
@@ -18,9 +26,7 @@ void choose_steps(ComparedSteps& steps) {
     steps.refused = "a trace without a plan has no instructions to match";
     return;
   }
-  const Trace first = whole_trace(*steps.first), second = whole_trace(*steps.second);
-  auto comparison = are_of_one_plan(steps) ? compare_traces(*steps.first->plan, first, second)
-                                           : compare_runs(*steps.first->plan, first, *steps.second->plan, second);
+  auto comparison = compared(steps);
   if (!comparison) {
     steps.refused = comparison.error().text();
     return;

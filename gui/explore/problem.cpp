@@ -92,7 +92,7 @@ Result<void> take_recipe(const Choices& choices, const PrecisionAdvice& advice, 
   recipe = with_optimizer(recipe, *optimizer);
   recipe.sequence = choices.sequence > 0 ? choices.sequence : usual_sequence(problem.spec);
   if (choices.sequence == 0) {
-    problem.notes.push_back(fmt::format("sequence length {} of the model's {}", recipe.sequence, problem.spec.longest_sequence()));
+    problem.notes.push_back(fmt::format("sequence length {} of the model's {}", recipe.sequence, longest_trained(problem.spec, choices.stack == "plimsoll")));
   }
   if (const auto taken = take_adapter(choices, problem.spec, recipe); !taken) return taken;
   if (const OffloadSystem* system = choices.exact ? nullptr : find_system(choices.strategy.toStdString())) {

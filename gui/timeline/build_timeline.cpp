@@ -137,7 +137,7 @@ Result<SharedTimeline> build_timeline(const RunFile& file, const NamedTrace& nam
     return fail({.kind = ErrorKind::kInput,
                  .what = fmt::format("no step of the trace '{}' was traced", named.name),
                  .where = path,
-                 .remedy = "run with --trace-steps 3"});
+                 .remedy = "run it again to its end"});
   }
   const bool recorded = allocates_while_running(*plan);  // a plan's own buffers are known without
   return build_timeline(std::make_shared<const Plan>(*plan), named.trace, named.body, recorded ? file.memory : std::vector<MemorySample>{});

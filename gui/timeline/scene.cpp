@@ -20,19 +20,14 @@ class Stacker {
  public:
   Stacker(TimelineScene& scene, const SceneSizes& sizes) : scene_(scene), sizes_(sizes) {}
 
+  /// A queue's tracks lie together, the first source's in its order, then what only others have.
   void add_tracks() {
-    std::size_t tracks = 0;
-    for (const SceneSource& source : scene_.sources) tracks = std::max(tracks, source.timeline->tracks.size());
-    for (std::size_t track = 0; track < tracks; ++track) {
-      bool any = false;
-      for (std::uint32_t source = 0; source < scene_.sources.size(); ++source) {
-        const auto& own = scene_.sources[source].timeline->tracks;
-        if (track >= own.size() || !runs_anything(own[track])) continue;
-        if (any) y_ += sizes_.pair_gap;
-        add_track(source, static_cast<std::uint32_t>(track), own[track]);
-        any = true;
+    std::vector<std::vector<bool>> placed;
+    for (const SceneSource& source : scene_.sources) placed.emplace_back(source.timeline->tracks.size(), false);
+    for (std::uint32_t source = 0; source < scene_.sources.size(); ++source) {
+      for (std::uint32_t track = 0; track < placed[source].size(); ++track) {
+        if (!placed[source][track]) add_together(source, track, placed);
       }
-      if (any) y_ += sizes_.gap;
     }
   }
 
@@ -61,12 +56,30 @@ class Stacker {
   }
 
  private:
-  void add_track(std::uint32_t source, std::uint32_t track, const TimelineTrack& own) {
+  /// A track and the first of its name of every later source.
+  void add_together(std::uint32_t first, std::uint32_t track, std::vector<std::vector<bool>>& placed) {
+    const std::string& name = scene_.sources[first].timeline->tracks[track].name;
+    bool any = false;
+    for (std::uint32_t source = first; source < scene_.sources.size(); ++source) {
+      const auto& tracks = scene_.sources[source].timeline->tracks;
+      std::uint32_t at = source == first ? track : 0;
+      while (at < tracks.size() && (placed[source][at] || tracks[at].name != name)) ++at;
+      if (at == tracks.size()) continue;
+      placed[source][at] = true;
+      if (!runs_anything(tracks[at])) continue;
+      if (any) y_ += sizes_.pair_gap;
+      add_track(source, at, tracks[at], !any);
+      any = true;
+    }
+    if (any) y_ += sizes_.gap;
+  }
+
+  void add_track(std::uint32_t source, std::uint32_t track, const TimelineTrack& own, bool named) {
     const auto lanes = static_cast<int>(own.lanes.size());
     const int one = own.kind == QueueKind::kHostWork ? sizes_.chore : sizes_.lane;
     const int height = lanes == 1 ? one : sizes_.narrow_lane;
     for (int lane = 0; lane < lanes; ++lane) {
-      scene_.rows.push_back({source, track, static_cast<std::uint32_t>(lane), y_, height, lane == 0, height * lanes});
+      scene_.rows.push_back({source, track, static_cast<std::uint32_t>(lane), y_, height, lane == 0, height * lanes, named && lane == 0});
       y_ += height;
     }
   }

@@ -25,6 +25,7 @@ struct SceneRow {
   int height = 0;
   bool first_of_track = false;
   int track_height = 0;  ///< of all lanes of the track together
+  bool named = false;    ///< the first of its track, and of those of the same queue that lie together
 };
 
 /// A memory curve and where it is drawn.

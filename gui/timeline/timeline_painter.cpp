@@ -178,13 +178,12 @@ void TimelinePainter::paint_gutter() {
   for (const SceneRow& row : scene_.rows) {
     if (!row.first_of_track) continue;
     const SceneSource& source = scene_.sources[row.source];
-    const bool twin = row.source > 0 && scene_.sources.size() > 1;
     const QString name = track_name(source.timeline->plan.get(), source.timeline->tracks[row.track].name);
     const QString tag = words(source.tag);
     const QRectF area(10, row_y(row.top) - 3, state_.scale.left - 20, row.track_height + 6);
     painter_.setPen(theme_.text);
     const QString fitting = painter_.fontMetrics().elidedText(name, Qt::ElideMiddle, static_cast<int>(area.width()));
-    if (!twin) painter_.drawText(area, Qt::AlignLeft | Qt::AlignVCenter, fitting);  // threads differ at both ends
+    if (row.named) painter_.drawText(area, Qt::AlignLeft | Qt::AlignVCenter, fitting);  // threads differ at both ends
     painter_.setPen(theme_.faint_text);
     if (!tag.isEmpty()) painter_.drawText(area, Qt::AlignRight | Qt::AlignVCenter, tag);
   }

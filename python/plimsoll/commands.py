@@ -77,7 +77,7 @@ def replay(trace: str | os.PathLike[str], **flags: Any) -> Any:
 
 
 def compare(run: str | os.PathLike[str], other: str | os.PathLike[str] | None = None, **flags: Any) -> Any:
-    """Predicted against measured: step time by phase, peak memory by category.
+    """Predicted against measured, or two runs: step time by phase, peak memory by category, losses.
 
     >>> plimsoll.compare("run.plimsoll")["step"]["error"]
     """

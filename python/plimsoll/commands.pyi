@@ -335,5 +335,5 @@ def replay(
 def compare(
     run: _Path, other: _Path | None = ...,
     *,
-    threshold: _Value | _Path | None = ...,  # end with exit code 3 when the step's error passes this many percent
+    threshold: _Value | _Path | None = ...,  # end with exit code 3 when the step's error (of two runs: what they differ by) …
 ) -> Any: ...

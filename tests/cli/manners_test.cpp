@@ -1,5 +1,7 @@
 #include <catch2/catch.hpp>
 
+#include <nlohmann/json.hpp>
+
 #include "tests/cli/program.h"
 
 namespace plimsoll::test {
@@ -186,15 +188,39 @@ TEST_CASE("a plan that is made, validated, simulated, run and compared agrees wi
   const ChildEnd both = plimsoll_in(folder, {"compare", "run.plimsoll", "again.plimsoll"});
   CHECK(both.code == 0);
   CHECK_THAT(both.out, Catch::Contains("the other      this run of the step") && !Catch::Contains("predicted") && !Catch::Contains("error"));
-  CHECK_THAT(both.out, Catch::Contains("losses: the same bits in all 6 steps") && !Catch::Contains("the other  '"));
+  CHECK_THAT(both.out, Catch::Contains("losses: the same bits in all 6 steps") && !Catch::Contains("more than the plan"));
   REQUIRE(plimsoll_in(folder, {"run", kTinyModel, "--data", kText, "--steps", "4", "--strategy", "recompute", "-o", "third.plimsoll"}).code == 0);
   const ChildEnd apart = plimsoll_in(folder, {"compare", "run.plimsoll", "third.plimsoll"});
   CHECK(apart.code == 0);
-  CHECK_THAT(apart.out, Catch::Contains("the other  'recompute': ") && Catch::Contains("losses: the same bits in all 4 steps"));
+  CHECK_THAT(apart.out, Catch::Contains("the other  third.plimsoll, 'recompute': ") && Catch::Contains("this run   run.plimsoll, '"));
+  CHECK_THAT(apart.out, Catch::Contains("losses: the same bits in all 4 steps"));
   CHECK_THAT(plimsoll_in(folder, {"compare", "run.plimsoll", "third.plimsoll", "--json"}).out, Catch::Contains("\"same_bits\": true"));
-  REQUIRE(plimsoll_in(folder, {"run", kTinyModel, "--data", kText, "--steps", "4", "--seed", "2", "-o", "seed.plimsoll"}).code == 0);
+  REQUIRE(plimsoll_in(folder, {"run", kTinyModel, "--data", kText, "--steps", "4", "--seed", "2", "--clip", "0.5", "-o", "seed.plimsoll"}).code == 0);
   const ChildEnd seeds = plimsoll_in(folder, {"compare", "third.plimsoll", "seed.plimsoll"});
-  CHECK_THAT(seeds.out, Catch::Contains("they trained otherwise: seed (2 and 1)") && Catch::Contains("losses: apart from step 1 on"));
+  CHECK_THAT(seeds.out, Catch::Contains("they differ in more than the plan: clipping (0.5 and 1), seed (2 and 1)\n"));
+  CHECK_THAT(seeds.out, Catch::Contains("losses: apart from step 1 on"));
+}
+
+TEST_CASE("two runs differ by shares of the other, in the table, in JSON and for the threshold; a prediction stands in a run's place") {
+  const TemporaryFolder folder;
+  const std::string runs = std::string(PLIMSOLL_MEASURED) + "/h100-sxm5/";
+  const std::string ours = runs + "gpt2-medium-2.5gib-auto.plimsoll", theirs = runs + "gpt2-medium-2.5gib-zero-offload.plimsoll";
+  CHECK_THAT(plimsoll_in(folder, {"compare", ours, theirs}).out, Catch::Contains("79.74 ms     -30.9 %"));  // of 115.47
+  CHECK(plimsoll_in(folder, {"compare", ours, theirs, "--threshold", "31"}).code == 0);
+  CHECK(plimsoll_in(folder, {"compare", ours, theirs, "--threshold", "30"}).code == 3);
+  const nlohmann::json step = nlohmann::json::parse(plimsoll_in(folder, {"compare", ours, theirs, "--json"}).out)["step"];
+  CHECK(step["error"].get<double>() == Approx(-0.3094).epsilon(1e-3));
+  CHECK(step["other_untraced_seconds"].get<double>() == Approx(0.10910).epsilon(1e-3));
+  CHECK_THAT(plimsoll_in(folder, {"compare", ours, runs + "again/gpt2-medium-2.5gib-auto.plimsoll"}).out, !Catch::Contains("10.936691 and 10.936691"));
+
+  REQUIRE(plimsoll_in(folder, {"run", kTinyModel, "--data", kText, "--steps", "4", "--strategy", "recompute", "-o", "run.plimsoll"}).code == 0);
+  REQUIRE(plimsoll_in(folder, {"plan", kTinyModel, "--strategy", "resident", "--timeline", "other.plimsoll", "-o", "other.json"}).code == 0);
+  const ChildEnd other = plimsoll_in(folder, {"compare", "run.plimsoll", "other.plimsoll"});
+  CHECK(other.code == 2);
+  CHECK_THAT(other.err, Catch::Contains("other.plimsoll: it foretells another plan than run.plimsoll ran"));
+  const ChildEnd turned = plimsoll_in(folder, {"compare", "other.plimsoll", "run.plimsoll"});
+  CHECK(turned.code == 2);
+  CHECK_THAT(turned.err, Catch::Contains("name the run first, then the prediction"));
 }
 
 TEST_CASE("run says each thing that it assumes once, and nothing at all when it is to be quiet") {

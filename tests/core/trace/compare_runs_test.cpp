@@ -34,6 +34,10 @@ Trace ran(const std::string& digest, int launches, const std::vector<std::int64_
   return trace;
 }
 
+Result<Comparison> compare(const Plan& first, const Trace& of_first, const Plan& second, const Trace& of_second) {
+  return compare_runs({first, of_first, "one"}, {second, of_second, "another"});
+}
+
 std::vector<StepSummary> losses(std::uint32_t first, const std::vector<double>& values) {
   std::vector<StepSummary> steps;
   for (const double loss : values) steps.push_back({.step = first++, .start = {}, .end = {}, .loss = loss});
@@ -43,10 +47,10 @@ std::vector<StepSummary> losses(std::uint32_t first, const std::vector<double>& 
 }  // namespace
 
 TEST_CASE("runs of two plans are compared by their median steps, whose parts add up") {
-  const Comparison compared = compare_runs(chain(2), ran("a", 2, {90, 40, 44}, 3), chain(3), ran("b", 3, {60, 66, 93}, 3)).value();
+  const Comparison compared = compare(chain(2), ran("a", 2, {90, 40, 44}, 3), chain(3), ran("b", 3, {60, 66, 93}, 3)).value();
   CHECK(compared.predicted_step == Nanoseconds(44));  // of 40, 44, 90
   CHECK(compared.measured_step == Nanoseconds(66));   // of 60, 66, 93
-  CHECK(compared.error() == Approx(1.0 / 3));         // (66 - 44) / 66
+  CHECK(compared.error() == Approx(0.5));             // (66 - 44) / 44
   CHECK(compared.matched_fraction == 0);
   Nanoseconds sum;
   for (const ComparedPart& part : compared.parts) sum += part.measured - part.predicted;
@@ -54,17 +58,17 @@ TEST_CASE("runs of two plans are compared by their median steps, whose parts add
 }
 
 TEST_CASE("runs of one plan match instruction by instruction") {
-  CHECK(compare_runs(chain(2), ran("a", 2, {90, 40}, 2), chain(2), ran("a", 2, {60, 66}, 2))->matched_fraction == 1.0);
+  CHECK(compare(chain(2), ran("a", 2, {90, 40}, 2), chain(2), ran("a", 2, {60, 66}, 2))->matched_fraction == 1.0);
 }
 
 TEST_CASE("steps without a trace are held against the other run's, where both have enough") {
   const auto held = [](const std::vector<std::int64_t>& first, const std::vector<std::int64_t>& second) {
-    return compare_runs(chain(1), ran("a", 1, first, 1), chain(1), ran("b", 1, second, 1)).value();
+    return compare(chain(1), ran("a", 1, first, 1), chain(1), ran("b", 1, second, 1)).value();
   };
   const Comparison both = held({90, 80, 30, 31, 32}, {99, 95, 41, 40, 42});  // the second waits for the first
   CHECK(both.untraced_predicted == Nanoseconds(31));
   CHECK(both.untraced_step == Nanoseconds(41));
-  CHECK(both.untraced_error().value() == Approx(10.0 / 41));
+  CHECK(both.untraced_error().value() == Approx(10.0 / 31));
   CHECK_FALSE(held({90, 80, 30, 31}, {99, 95, 41, 40, 42}).untraced_error());
   CHECK_FALSE(held({90, 80, 30, 31, 32}, {99, 95, 41, 40}).untraced_error());
 }
@@ -78,7 +82,7 @@ TEST_CASE("memories are matched by their names, in the first plan's order, then 
   of_second.peaks = {{SpaceId(0), Bytes(20), {{TensorKind::kGradient, Bytes(8)}, {TensorKind::kParameter, Bytes(12)}}},
                      {SpaceId(1), Bytes(10), {}},
                      {SpaceId(2), Bytes(30), {}}};
-  const auto memory = compare_runs(first, of_first, second, of_second)->memory;
+  const auto memory = compare(first, of_first, second, of_second)->memory;
   REQUIRE(memory.size() == 3);
   CHECK((memory[0].space == "gpu0" && memory[0].predicted == Bytes(1) && memory[0].measured == Bytes(10)));
   CHECK((memory[1].space == "host" && memory[1].predicted == Bytes(2) && memory[1].measured == Bytes(20)));
@@ -87,23 +91,38 @@ TEST_CASE("memories are matched by their names, in the first plan's order, then 
   CHECK((memory[1].by_category[0].kind == TensorKind::kParameter && memory[1].by_category[0].measured == Bytes(12)));
 }
 
+TEST_CASE("memory that one run did not tell, or did not divide by category, is nobody's 0 bytes") {
+  const Plan plan = chain(1);
+  Trace divided = ran("a", 1, {5}, 1), whole = ran("b", 1, {5}, 1), killed = ran("c", 1, {5}, 1);
+  divided.peaks = {{SpaceId(0), Bytes(3), {{TensorKind::kParameter, Bytes(3)}}}};
+  whole.peaks = {{SpaceId(0), Bytes(4), {}}};
+  CHECK(compare(plan, divided, plan, killed)->memory.empty());
+  CHECK(compare(plan, killed, plan, divided)->memory.empty());
+  const auto memory = compare(plan, divided, plan, whole)->memory;
+  REQUIRE(memory.size() == 1);
+  CHECK((memory[0].predicted == Bytes(3) && memory[0].measured == Bytes(4) && memory[0].by_category.empty()));
+}
+
 TEST_CASE("a run of which no step was traced whole is refused by its name") {
   const Trace whole = ran("a", 1, {5}, 1);
-  CHECK(compare_runs(chain(1), ran("b", 1, {5}, 0), chain(1), whole).error().what == "the first trace has no whole traced step");
-  CHECK(compare_runs(chain(1), whole, chain(1), ran("b", 1, {5}, 0)).error().what == "the second trace has no whole traced step");
+  CHECK(compare(chain(1), ran("b", 1, {5}, 0), chain(1), whole).error().where == "one");
+  CHECK(compare(chain(1), whole, chain(1), ran("b", 1, {5}, 0)).error().where == "another");
 }
 
 TEST_CASE("losses are compared bit by bit in the steps that both trainings have") {
   constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
   const ComparedLosses same = compare_losses(losses(0, {3, 2, kNan, 1}), losses(1, {2, kNan, 1, 0.5}));
   CHECK(same.steps == 3);
+  CHECK(same.unknown == 1);
   CHECK_FALSE(same.first_apart);
   const ComparedLosses apart = compare_losses(losses(0, {3, 2, 1.5, 1}), losses(0, {3, 2, std::nextafter(1.5, 2), 1.25, 7}));
   CHECK(apart.steps == 4);
   REQUIRE(apart.first_apart);
   CHECK(apart.first_apart->step == 2);
   CHECK(apart.first_apart->first == 1.5);
-  CHECK(apart.largest == 0.25);
-  CHECK(compare_losses(losses(0, {3, kNan}), losses(0, {3, 2})).first_apart->step == 1);
+  CHECK(apart.largest.value() == 0.25);
+  const ComparedLosses diverged = compare_losses(losses(0, {3, kNan}), losses(0, {3, 2}));
+  CHECK(diverged.first_apart->step == 1);
+  CHECK_FALSE(diverged.largest);
   CHECK(compare_losses(losses(0, {3}), losses(5, {3})).steps == 0);
 }

@@ -15,16 +15,17 @@ namespace {
 /// More than is kept in caches, no whole number of pieces, and an end of decay within one.
 constexpr std::int64_t kElements = kernels::kStreamedElements + 777, kDecaying = kElements - 1234;
 
-/// Operands of an AdamW update that is in place or from version to version, whose published weights are stored as S and whose
-/// kept ones as W.
-template <typename S, typename W>
+/// Operands of an update that is in place or from version to version: gradients are stored as G, kept weights and states as W, what is
+/// published as S.
+template <typename S, typename W, typename G = S>
 class Update {
  public:
-  Update(DType dtype, bool in_place) : dtype_(dtype), in_place_(in_place) {
-    for (int i = 0; i < 3; ++i) add<W>(in_place ? Access::kReadWrite : Access::kRead, i == 2);
-    add<S>(Access::kRead, false);
-    for (int i = 0; i < 3 && !in_place; ++i) add<W>(Access::kWrite, false);
-    if (dtype != DType::kFp32) add<S>(Access::kWrite, false);
+  Update(DType dtype, bool in_place, OpKind kind = OpKind::kAdamW, std::size_t states = 2, bool publishes = true)
+      : dtype_(dtype), kind_(kind), in_place_(in_place), kept_(states + 1) {
+    for (std::size_t i = 0; i < kept_; ++i) add<W>(in_place ? Access::kReadWrite : Access::kRead, i == 2);
+    add<G>(Access::kRead, false);
+    for (std::size_t i = 0; i < kept_ && !in_place; ++i) add<W>(Access::kWrite, false);
+    if (dtype != DType::kFp32 && publishes) add<S>(Access::kWrite, false);
   }
 
   template <typename Launch>
@@ -32,13 +33,13 @@ class Update {
     WorkerPool pool(2);
     const Recipe recipe{.sequence = 1};
     const OpShape shape{.rows = kElements, .inputs = kDecaying};
-    launch(Kernel{.kind = OpKind::kAdamW, .dtype = dtype_, .shape = shape}, views_, LaunchContext{.pool = &pool, .recipe = &recipe, .step = 3});
+    launch(Kernel{.kind = kind_, .dtype = dtype_, .shape = shape}, views_, LaunchContext{.pool = &pool, .recipe = &recipe, .step = 3});
   }
   /// Weights, moments and what is published, as bytes.
   [[nodiscard]] std::vector<std::vector<std::byte>> results() const {
     std::vector<std::vector<std::byte>> all;
-    for (std::size_t i = in_place_ ? 0 : 4; i < views_.size(); ++i) {
-      if (i != 3) all.emplace_back(views_[i].data, views_[i].data + views_[i].bytes.count);
+    for (std::size_t i = in_place_ ? 0 : kept_ + 1; i < views_.size(); ++i) {
+      if (i != kept_) all.emplace_back(views_[i].data, views_[i].data + views_[i].bytes.count);
     }
     return all;
   }
@@ -59,7 +60,9 @@ class Update {
   }
 
   DType dtype_;
+  OpKind kind_;
   bool in_place_;
+  std::size_t kept_;  ///< weights and states
   std::list<std::vector<std::byte>> memory_;
   std::vector<OperandView> views_;
 };
@@ -91,6 +94,23 @@ TEST_CASE("the host's large updates in a device's place have the same bits from 
   check_versions<Bf16, float>(DType::kBf16, kAsOnDevice);
   check_versions<Bf16, Bf16>(DType::kBf16, kAsOnDevice);
   check_versions<Fp16, Fp16>(DType::kFp16, kAsOnDevice);
+}
+
+TEST_CASE("so have those of rules of fewer states, of summed gradients, and those that publish nothing") {
+  const auto check = [](auto in_place, auto to_another) {
+    in_place.run(kAsOnDevice);
+    to_another.run(kAsOnDevice);
+    CHECK(in_place.results() == to_another.results());
+  };
+  const auto check_rule = [&](OpKind kind, std::size_t states, bool publishes) {
+    check(Update<Bf16, float>(DType::kBf16, true, kind, states, publishes), Update<Bf16, float>(DType::kBf16, false, kind, states, publishes));
+    check(Update<Bf16, Bf16, float>(DType::kBf16, true, kind, states, publishes),
+          Update<Bf16, Bf16, float>(DType::kBf16, false, kind, states, publishes));
+  };
+  check_rule(OpKind::kSgd, 0, true);
+  check_rule(OpKind::kMomentum, 1, false);
+  check_rule(OpKind::kLion, 1, true);
+  check_rule(OpKind::kAdam, 2, false);
 }
 
 TEST_CASE("rules of no and of one state go past the caches with the bits of their loops, fp32 and fp64, and publish nothing where nothing is") {

@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "core/model/step_size.h"
 #include "formats/models/hf_config.h"
 #include "formats/models/hf_folder.h"
 #include "formats/models/hf_weights.h"
@@ -123,4 +124,14 @@ TEST_CASE("a folder whose shards are not all there is described by its config, a
 }
 
 }  // namespace
+TEST_CASE("a sequence that nobody says is within the window of models that plimsoll's own step runs, and of no others") {
+  const auto of = [](const char* name) { return resolve_model(name).value(); };
+  CHECK(usual_sequence(of("mistral:layers=1,hidden=64,heads=4,vocab=10,window=77")) == 77);
+  CHECK(longest_trained(of("mistral:layers=1,hidden=64,heads=4,vocab=10,window=77,positions=500"), false) == 500);
+  CHECK(usual_sequence(of("gpt-oss-20b")) == 1024);  // a window of 128, and attention sinks
+  CHECK(longest_trained(of("gpt-oss-20b"), true) == 131072);
+  CHECK(usual_sequence(of("bert-base-uncased")) == 512);
+  CHECK(usual_sequence(of("vit-b-16")) == 197);
+}
+
 }  // namespace plimsoll

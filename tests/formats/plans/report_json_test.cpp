@@ -104,7 +104,7 @@ TEST_CASE("the JSON of two runs says where their losses come apart and in what t
   answer.losses->largest = 0.5;
   answer.other_work = {"seed (1 and 2)"};
   const json apart = json::parse(to_json(answer));
-  CHECK(apart["losses"] == json{{"steps", 7}, {"same_bits", false}, {"first_apart", 3}, {"first", 3.5}, {"second", 3.25}, {"largest_difference", 0.5}});
+  CHECK(apart["losses"] == json{{"steps", 7}, {"same_bits", false}, {"first_apart", 3}, {"other", 3.5}, {"this", 3.25}, {"largest_difference", 0.5}});
   CHECK(apart["other_work"] == json{"seed (1 and 2)"});
 }
 

@@ -72,6 +72,17 @@ TEST_CASE("kinds of work add up to what their operations differ by, the largest 
   CHECK(steps->classes.front().difference() == 5'000'000);
 }
 
+TEST_CASE("two runs of one plan are compared as two runs, a run beside its prediction by the prediction's rules") {
+  Pair pair = perturbed(9, 1000);
+  const auto of = [&] { return compare_steps(build_timeline(pair.plan, pair.first), build_timeline(pair.plan, pair.second)); };
+  CHECK_FALSE(of()->comparison->of_two_runs);
+  pair.first.kind = TraceKind::kMeasured;
+  const auto runs = of();
+  CHECK(runs->comparison->of_two_runs);
+  CHECK(runs->comparison->matched_fraction == 1.0);
+  CHECK(runs->matched() == 1.0);
+}
+
 TEST_CASE("traces of different plans are split into parts that add up, their operations unmatched") {
   Pair pair = perturbed(9, 1000);
   pair.second.plan_digest = "another plan";
@@ -90,7 +101,7 @@ TEST_CASE("traces of different plans of which one has no whole step stand side b
   pair.second.events.pop_back();
   const auto steps = compare_steps(build_timeline(pair.plan, pair.first), build_timeline(pair.plan, pair.second));
   CHECK_FALSE(steps->comparison);
-  CHECK(steps->refused.find("the second trace has no whole traced step") != std::string::npos);
+  CHECK(steps->refused.find("the second trace: no step was traced whole") != std::string::npos);
 }
 
 TEST_CASE("the first divergence is the earliest large one, the worst the largest") {

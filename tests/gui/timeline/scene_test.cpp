@@ -104,6 +104,21 @@ TEST_CASE("two sources lie one under the other, queue by queue, on one axis") {
   CHECK(scene_times(scene, {1, {0, 0, 1}}).start == 0);
 }
 
+TEST_CASE("queues of two sources lie together by their names, wherever each source has them, and the first of them is named") {
+  auto other = std::make_shared<Timeline>(*hand_made());
+  std::swap(other->tracks[0], other->tracks[2]);  // h2d, idle, compute
+  other->tracks[1].name = "cpu";
+  other->tracks[1].lanes[0].add({5, 9, 1, 0});
+  other->tracks[1].lanes[0].finish();
+  const TimelineScene scene = lay_out({{hand_made(), 0, "First"}, {other, 0, "Second"}});
+  std::vector<std::string> order;
+  for (const SceneRow& row : scene.rows) {
+    const std::string& name = scene.sources[row.source].timeline->tracks[row.track].name;
+    if (row.first_of_track) order.push_back(name + (row.source == 0 ? " 1" : " 2") + (row.named ? " named" : ""));
+  }
+  CHECK(order == std::vector<std::string>{"compute 1 named", "compute 2", "h2d 1 named", "h2d 2", "cpu 2 named"});
+}
+
 TEST_CASE("the event under the pointer is the one that covers it") {
   const TimelineScene scene = lay_out({{hand_made(), 0, ""}});
   const TimeScale scale = fitted({0, 50}, 100, 500);  // 10 pixels a nanosecond
