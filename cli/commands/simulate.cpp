@@ -33,10 +33,11 @@ struct SimulateFlags {
 };
 
 Answered timed(const SimulateFlags& flags, const FitAnswer& answer, const Plan& plan) {
+  const std::string machine = answer.gpus > 1 ? fmt::format("{} x {}", answer.gpus, plan.platform.name) : plan.platform.name;
   return {.code = answer.fits ? ExitCode::kDone : ExitCode::kMissed,
           .text = flags.json  ? to_json(answer)
                   : flags.csv ? memory_csv(answer)
-                              : fit_text(answer, plan.recipe, plan.platform.name, is_of_images(plan.spec)),
+                              : fit_text(answer, plan.recipe, machine, is_of_images(plan.spec)),
           .said = {}};
 }
 

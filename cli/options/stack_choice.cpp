@@ -101,6 +101,12 @@ Result<void> take_file(const std::string& path, const ModelSpec& spec, TrainingF
     read->training.every = (blocks + count - 1) / count;
   }
   if (setup.data_ranks > 1 && read->training.data_ranks == 1) read->training.data_ranks = setup.data_ranks;
+  if (setup.data_ranks > 1 && read->training.data_ranks != setup.data_ranks) {
+    return fail({.kind = ErrorKind::kInput,
+                 .what = fmt::format("it is of {} data ranks, and {} were named", read->training.data_ranks, setup.data_ranks),
+                 .where = path,
+                 .remedy = "train_batch_size is train_micro_batch_size_per_gpu x gradient_accumulation_steps x data ranks; DeepSpeed refuses another"});
+  }
   const auto taken = with_configuration(setup, read->training);
   if (!taken) return fail(taken.error());
   setup = *taken;

@@ -27,10 +27,10 @@ TEST_CASE("GPUs that are named are divided among tensor ranks and stages, and wh
   CHECK_THAT(sequences.out, Contains("sequences shared by 2 GPUs, ZeRO-1 over 4 GPUs"));
   CHECK_THAT(plimsoll_in(folder, {"plan", "gpt2", "--stack", "megatron", "--on", "4x A100 80GB SXM4", "--tp", "2", "-o", "p.json"}).out,
              Contains("on 4 x A100 80GB SXM4: FITS"));
-  CHECK_THAT(plimsoll_in(folder, {"simulate", "p.json"}).out, Contains("stack   megatron: as planned, 2 ranks\n"));
+  CHECK_THAT(plimsoll_in(folder, {"simulate", "p.json"}).out, Contains("on 4 x A100 80GB SXM4: FITS\n  stack   megatron: as planned, 2 data ranks, tp 2\n"));
   const ChildEnd proved = plimsoll_in(folder, {"validate", "p.json"});
   CHECK(proved.code == 2);
-  CHECK_THAT(proved.err, Contains("p.json: the plan is of megatron, 2 ranks, which allocates while it runs"));
+  CHECK_THAT(proved.err, Contains("p.json: the plan is of megatron, 2 data ranks, tp 2, which allocates while it runs"));
   CHECK_THAT(plimsoll_in(folder, {"fit", "gpt2", "--stack", "llm.c", "--on", "A100 80GB SXM4"}).out, Contains("stack   llm.c: layers of its own\n"));
   // All of them share layers: none is left for the batch.
   CHECK(told({"--on", "4x A100 80GB SXM4", "--tp", "4"}).out == told({"--on", "A100 80GB SXM4", "--tp", "4"}).out);
@@ -54,6 +54,19 @@ TEST_CASE("what is said of gradients that GPUs share goes with --gpus as with --
     CHECK(number.code == 0);
     CHECK(number.out == plimsoll_in(folder, by_degree).out);
   }
+}
+
+TEST_CASE("a DeepSpeed file whose batch is of other data ranks than were named is refused, as DeepSpeed does") {
+  const TemporaryFolder folder;
+  write_file(folder.file("ds.json"), R"({"train_batch_size": 64, "train_micro_batch_size_per_gpu": 4, "gradient_accumulation_steps": 2})");
+  const auto fit = [&](const char* gpus) {
+    return plimsoll_in(folder, {"fit", "gpt2", "--stack", "deepspeed", "--strategy", "ds.json", "--on", gpus});
+  };
+  CHECK_THAT(fit("8x A100 80GB SXM4").out, Catch::Contains("on 8 x A100 80GB SXM4: FITS"));
+  CHECK_THAT(fit("A100 80GB SXM4").out, Catch::Contains("on 8 x A100 80GB SXM4: FITS"));  // the file says how many
+  const ChildEnd four = fit("4x A100 80GB SXM4");
+  CHECK(four.code == 2);
+  CHECK_THAT(four.err, Catch::Contains("ds.json: it is of 8 data ranks, and 4 were named"));
 }
 
 }  // namespace plimsoll::test

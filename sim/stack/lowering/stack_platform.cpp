@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 
 #include "formats/machines/constant_table.h"
@@ -13,6 +14,17 @@ constexpr double kGiga = 1e9;
 constexpr double kTera = 1e12;
 constexpr std::string_view kExpandable = "expandable segments";
 constexpr std::string_view kRanks = " ranks";
+
+/// As many as options take; a plan that somebody wrote may say anything.
+constexpr std::int64_t kMostOfADegree = 1024;
+constexpr std::int64_t kMostDataRanks = std::int64_t{1} << 20;
+
+/// Degrees beside that of data ranks, as words have them.
+struct NamedDegree {
+  std::string_view name;
+  std::int64_t StackSetup::*degree;
+};
+constexpr NamedDegree kDegrees[] = {{"tp", &StackSetup::tensor_ranks}, {"pp", &StackSetup::stages}, {"cp", &StackSetup::context_ranks}};
 
 MemorySpace space(std::string name, SpaceKind kind, Bytes capacity, Bytes usable) {
   return {.name = std::move(name), .kind = kind, .capacity = capacity, .usable = usable};
@@ -52,7 +64,10 @@ QueueId queue_of(StepLane lane) { return QueueId(static_cast<std::uint32_t>(lane
 std::string stack_words(const StackSetup& setup) {
   std::string words(to_text(setup.stack));
   const std::int64_t ranks = setup.data_ranks;
-  if (ranks > 1) words += fmt::format(", {}{}", ranks, kRanks);
+  if (ranks > 1) words += fmt::format(", {} data{}", ranks, kRanks);
+  for (const NamedDegree& d : kDegrees) {
+    if (setup.*d.degree > 1) words += fmt::format(", {} {}", d.name, setup.*d.degree);
+  }
   if (setup.preference.exists()) words += fmt::format(", {}", to_text(setup.preference.method));
   if (setup.expandable_segments) words += fmt::format(", {}", kExpandable);
   return words;
@@ -67,10 +82,17 @@ Result<StackSetup> read_stack_words(std::string_view words) {
   for (const PreferenceMethod method : {PreferenceMethod::kDpo, PreferenceMethod::kKto, PreferenceMethod::kGrpo}) {
     if (words.find(fmt::format(", {}", to_text(method))) != std::string_view::npos) setup.preference.method = method;
   }
+  const auto number_at = [&](std::size_t at, std::int64_t most, std::int64_t& number) {
+    const std::string_view digits = words.substr(at);
+    std::from_chars(digits.data(), digits.data() + digits.size(), number);
+    number = std::clamp<std::int64_t>(number, 1, most);
+  };
+  for (const NamedDegree& d : kDegrees) {
+    const std::string before = fmt::format(", {} ", d.name);
+    if (const auto at = words.find(before); at != std::string_view::npos) number_at(at + before.size(), kMostOfADegree, setup.*d.degree);
+  }
   const auto comma = words.find(", ");
-  if (comma == std::string_view::npos || words.find(kRanks) == std::string_view::npos) return setup;
-  const std::string_view number = words.substr(comma + 2);
-  std::from_chars(number.data(), number.data() + number.size(), setup.data_ranks);
+  if (comma != std::string_view::npos && words.find(kRanks) != std::string_view::npos) number_at(comma + 2, kMostDataRanks, setup.data_ranks);
   return setup;
 }
 
