@@ -48,7 +48,11 @@ Result<Answered> compare_foretold(const CompareFlags& flags, const RunFile& run,
   const Plan& plan = *run.plan(measured.trace.plan_digest);
   if (predicted.trace.plan_digest != measured.trace.plan_digest && !flags.prediction.empty()) return other_plan(flags);
   auto comparison = compare_traces(plan, predicted.trace, measured.trace);
-  if (!comparison) return fail(comparison.error());
+  if (!comparison) {
+    Error refused = comparison.error();
+    refused.where = flags.run;
+    return fail(std::move(refused));
+  }
   if (flags.prediction.empty()) comparison->process = process_in(run.memory);  // what the run foretold of itself alone
   const bool missed = flags.threshold && std::fabs(comparison->error()) > *flags.threshold / 100;
   return Answered{.code = missed ? ExitCode::kMissed : ExitCode::kDone,
@@ -70,7 +74,7 @@ Result<Answered> compare_files(const CompareFlags& flags) {
   if (!other) return fail(other.error());
   const NamedTrace* measured = run->trace("run");
   if (measured == nullptr) {
-    const bool turned = !flags.prediction.empty() && other->trace("run") != nullptr;
+    const bool turned = !flags.prediction.empty() && other->trace("run") != nullptr && run->trace("predicted") != nullptr;
     return lacks(flags.run, "measured trace", turned ? "name the run first, then the prediction" : "");
   }
   const NamedTrace* told = flags.prediction.empty() ? other->trace("predicted") : told_by(*other);

@@ -58,20 +58,28 @@ void note_recipe(OtherWork& work, Recipe rest, const Recipe& second) {
   work.field("weight decay", rest, second, &Recipe::weight_decay);
   work.field("clipping", rest, second, &Recipe::clip);
   work.field("seed", rest, second, &Recipe::seed);
+  work.note("loss scaling", rest.loss_scaling != second.loss_scaling);
+  rest.loss_scaling = second.loss_scaling;
+  work.field("beta1", rest, second, &Recipe::beta1);
+  work.field("beta2", rest, second, &Recipe::beta2);
+  work.field("epsilon", rest, second, &Recipe::epsilon);
   work.note("adapters", rest.adapter != second.adapter);
   rest.adapter = second.adapter;
   work.note("more of the recipe", rest != second);
 }
 
-/// What a command line said behind `--data`, up to its next option.
-std::string data_of(const OpenedRun& run) {
-  constexpr std::string_view kOption = " --data ";
+/// The file that a command line named behind an option, without its folders; empty where it did not.
+std::string file_behind(const OpenedRun& run, std::string_view option) {
   const std::string& command = run.file.meta.command;
-  const auto at = command.find(kOption);
+  const std::string before = fmt::format(" {} ", option);
+  const auto at = command.find(before);
   if (at == std::string::npos) return {};
-  const auto begin = at + kOption.size();
-  return command.substr(begin, command.find(" -", begin) - begin);
+  const std::string path = command.substr(at + before.size(), command.find(" -", at + before.size()) - at - before.size());
+  return path.substr(path.find_last_of('/') + 1);
 }
+
+/// The GPU of a run on one.
+std::string board_of(const OpenedRun& run) { return trace_of(run).is_of_device() ? plan_of(run).platform.name : "CPU"; }
 
 /// In words: with any of these a step is other work, or its losses are others.
 std::vector<std::string> other_work(const OpenedRun& first, const OpenedRun& second) {
@@ -80,8 +88,11 @@ std::vector<std::string> other_work(const OpenedRun& first, const OpenedRun& sec
   if (a.spec.name != b.spec.name) work.note("model", a.spec.name, b.spec.name);
   else work.note("model", a.spec != b.spec);
   note_recipe(work, a.recipe, b.recipe);
-  work.note("data", data_of(first), data_of(second));
-  work.note("backend", trace_of(first).is_of_device() ? "cuda" : "cpu", trace_of(second).is_of_device() ? "cuda" : "cpu");
+  for (const char* option : {"--data", "--init", "--init-adapter", "--resume"}) {
+    const std::string one = file_behind(first, option), other = file_behind(second, option);
+    work.note(option, one.empty() ? "none" : one, other.empty() ? "none" : other);
+  }
+  work.note("board", board_of(first), board_of(second));
   work.note("computer", first.file.meta.machine, second.file.meta.machine);
   return work.take();
 }

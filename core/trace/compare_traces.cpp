@@ -184,7 +184,7 @@ Result<TracedSteps> traced_steps(const Plan& plan, const Trace& trace, const Err
 
 /// Of a trace by one of two names.
 Error not_traced(const char* which) {
-  return {ErrorKind::kInput, fmt::format("the {} trace has no whole traced step", which), "", "trace a step"};
+  return {ErrorKind::kInput, fmt::format("the {} trace has no whole traced step", which), "", "let it run for some steps"};
 }
 
 Result<TracedSteps> steps_of(const TracedRun& run) {

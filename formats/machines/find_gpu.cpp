@@ -16,10 +16,11 @@ using Words = std::vector<std::string>;
 constexpr std::string_view kMakers[] = {"nvidia", "geforce", "tesla",       "amd",    "radeon", "instinct", "gpu",
                                         "with",   "design",  "generation", "workstation", "server", "edition"};
 /// Who else sells a board, and what they call theirs: the same chip and memory, a little more clock at most.
-constexpr std::string_view kSellers[] = {"founders", "fe",       "asus",       "msi",    "gigabyte", "evga",  "zotac",  "palit",   "pny",  "gainward",
-                                         "inno3d",   "galax",    "kfa2",       "colorful", "manli", "xfx",   "sapphire", "powercolor", "asrock", "rog",
-                                         "strix",    "tuf",      "gaming",     "oc",     "trio",     "ventus", "suprim", "aorus",   "eagle", "windforce",
-                                         "ftw3",     "xc3",      "trinity",    "gamerock"};
+constexpr std::string_view kSellers[] = {
+    "founders", "fe",      "asus",       "msi",    "gigabyte", "evga",  "zotac", "palit", "pny",    "gainward", "inno3d",    "galax", "kfa2",
+    "colorful", "manli",   "xfx",        "asrock", "sapphire", "rog",   "strix", "tuf",   "gaming", "oc",       "trio",      "nitro", "pulse",
+    "ventus",   "suprim",  "powercolor", "aorus",  "eagle",    "turbo", "ftw3",  "xc3",   "ultra",  "trinity",  "windforce", "black", "phantom",
+    "gamerock", "merc"};
 constexpr std::string_view kJoined[] = {"quadrortx", "titanrtx", "rtx", "gtx"};
 constexpr std::string_view kSuffixes[] = {"super", "max", "ti", "q"};
 constexpr std::size_t kLongestName = 200;
@@ -61,9 +62,13 @@ void split_word(std::string_view word, Words& words) {
 Words words_of(std::string_view name) {
   Words words;
   std::string word;
+  bool of_seller = false;
   const auto finish = [&] {
     if (word == "laptop") word = "mobile";
-    if (!word.empty() && !is_maker(word)) split_word(word, words);
+    if (word.size() > 1 && word.back() == 'g' && word.find_first_not_of("0123456789") + 1 == word.size()) word += 'b';  // "24G"
+    const bool theirs = is_maker(word) || (of_seller && word == "x");  // "Gaming X Trio", but not "Titan X"
+    if (!word.empty() && !theirs) split_word(word, words);
+    if (!word.empty()) of_seller = theirs;
     word.clear();
   };
   for (const char c : name) {
@@ -219,7 +224,8 @@ Result<GpuEntry> find_gpu(const std::vector<GpuEntry>& entries, std::string_view
   if (const UnlistedHardware* other = find_unlisted_hardware(name)) return fail(refuse_unlisted(name, *other));
   Words names;
   for (const auto& gpu : entries) names.push_back(gpu.name);
-  const Words near = near_names(name, names);
+  Words near = near_names(name, names);
+  if (near.empty()) near = near_names(fmt::format("{}", fmt::join(words_of(name), " ")), names);
   return fail({.kind = ErrorKind::kUnknownName,
                .what = fmt::format("no GPU is called '{}'", name),
                .where = {},

@@ -70,9 +70,9 @@ void ComparePage::tell() {
   text += QStringLiteral("<br>") +
           say("The step took %1 in the first trace and %2 in the second.").arg(duration(first), duration(second));
   if (steps_->comparison && steps_->comparison->untraced_error()) {  // events make a GPU's steps longer
-    const std::int64_t untraced = steps_->comparison->untraced_step.count;
+    const std::int64_t untraced = steps_->comparison->untraced_step.count, told = steps_->comparison->untraced_predicted.count;
     text += QStringLiteral(" ") +
-            say("Steps that kept no events took %1 (%2).").arg(duration(untraced), change_text(steps_->comparison->untraced_predicted.count, untraced));
+            say("Steps that kept no events took %1 (%2).").arg(duration(untraced), change_text(told, untraced));
   }
   if (!steps_->ops.empty()) {
     text += QStringLiteral(" ") +
@@ -96,7 +96,8 @@ void ComparePage::tell() {
 }
 
 void ComparePage::tell_memory() {
-  if (!steps_->comparison || steps_->comparison->memory.empty()) {
+  if (!steps_->comparison) return memory_->clear();
+  if (steps_->comparison->memory.empty()) {
     memory_->setText(say("Not both traces tell their peak memory."));
     return;
   }

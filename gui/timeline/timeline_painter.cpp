@@ -182,7 +182,8 @@ void TimelinePainter::paint_gutter() {
     const QString tag = words(source.tag);
     const QRectF area(10, row_y(row.top) - 3, state_.scale.left - 20, row.track_height + 6);
     painter_.setPen(theme_.text);
-    const QString fitting = painter_.fontMetrics().elidedText(name, Qt::ElideMiddle, static_cast<int>(area.width()));
+    const int tagged = tag.isEmpty() ? 0 : painter_.fontMetrics().horizontalAdvance(tag) + 8;
+    const QString fitting = painter_.fontMetrics().elidedText(name, Qt::ElideMiddle, static_cast<int>(area.width()) - tagged);
     if (row.named) painter_.drawText(area, Qt::AlignLeft | Qt::AlignVCenter, fitting);  // threads differ at both ends
     painter_.setPen(theme_.faint_text);
     if (!tag.isEmpty()) painter_.drawText(area, Qt::AlignRight | Qt::AlignVCenter, tag);

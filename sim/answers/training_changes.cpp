@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/model/step_size.h"
 #include "sim/answers/change.h"
 
 namespace plimsoll {
@@ -46,7 +47,7 @@ class TrainingChanges {
     const std::int64_t now = question_.recipe.sequence;
     if (question_.spec.reads_images() || now % 2 != 0) return;
     add(fmt::format("sequences of {} tokens", now / 2), ChangeEffect::kTraining, [](Recipe& r) { r.sequence /= 2; });
-    if (2 * now > question_.spec.longest_sequence()) return;
+    if (2 * now > longest_trained(question_.spec, true)) return;
     add(fmt::format("sequences of {} tokens", 2 * now), ChangeEffect::kTraining, [](Recipe& r) { r.sequence *= 2; });
   }
 

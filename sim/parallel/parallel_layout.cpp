@@ -140,7 +140,7 @@ Result<void> check_layout(const ModelSpec& spec, const Recipe& recipe, const Par
     return refuse("MODEL", fmt::format("{} {}, for which no layout has sizes", spec.name, foreign),
                   spec.latent.exists() ? "say --stack megatron, or --stack pytorch --zero 3" : "say --stack pytorch --zero 3");
   }
-  if (layout.zero > 0 && layout.data_ranks == 1)
+  if (layout.zero > 0 && layout.data_ranks * layout.context_ranks == 1)  // ranks of one sequence have the same weights, too
     return refuse("--zero", "there is one data rank, which shares nothing out", "leave --zero out");
   if (auto fits = check_grid(spec, recipe, layout); !fits) return fits;
   if (auto fits = check_cuts(spec, recipe, layout); !fits) return fits;

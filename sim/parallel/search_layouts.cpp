@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::int64_t kMostMicroBatch = 64;
 constexpr std::int64_t kMostChunks = 8;
+constexpr std::int64_t kLeastPart = 4096;      ///< tokens of a sequence that a rank keeps, where nobody says how many share it
 constexpr std::int64_t kMostZeroBubble = 64;  ///< stages: longer pipelines' hand-made orders are not looked at
 
 template <typename Value>
@@ -37,7 +38,6 @@ std::vector<std::int64_t> divisors(std::int64_t whole, std::int64_t most) {
 class Candidates {
  public:
   Candidates(const ParallelQuestion& question, const LayoutRequest& request) : question_(question), request_(request) {
-    base_.context_ranks = request.context_ranks.value_or(1);
     base_.context = request.context;
     base_.tensor_layout = request.tensor_layout;
     base_.tensor_depth = request.tensor_depth;
@@ -52,12 +52,9 @@ class Candidates {
       for (const std::int64_t stages :
            said_or(request_.stages, divisors(question_.spec.layers, question_.cluster.gpus))) {
         base_.stages = stages;
-        const std::int64_t others = tensor * stages * base_.context_ranks;
-        if (question_.cluster.gpus % others != 0) continue;
-        base_.data_ranks = request_.data_ranks.value_or(question_.cluster.gpus / others);
-        for (const std::int64_t experts : said_or(request_.expert_ranks, expert_degrees())) {
-          base_.expert_ranks = experts;
-          micro_batches();
+        for (const std::int64_t parts : said_or(request_.context_ranks, context_degrees())) {
+          base_.context_ranks = parts;
+          if (question_.cluster.gpus % (tensor * stages * parts) == 0) data_ranks(question_.cluster.gpus / (tensor * stages * parts));
         }
       }
     }
@@ -76,6 +73,22 @@ class Candidates {
       if (validate(DeviceGrid{base_.tensor_layout, ranks, base_.tensor_depth})) degrees.push_back(ranks);
     }
     return degrees;
+  }
+
+  /// Powers of two that leave each rank an early and a late part of a long sequence.
+  [[nodiscard]] std::vector<std::int64_t> context_degrees() const {
+    if (in_grid()) return {1};
+    std::vector<std::int64_t> degrees = powers_up_to(std::max<std::int64_t>(1, question_.recipe.sequence / kLeastPart));
+    std::erase_if(degrees, [&](std::int64_t ranks) { return ranks > 1 && question_.recipe.sequence % (2 * ranks) != 0; });
+    return degrees;
+  }
+
+  void data_ranks(std::int64_t left) {
+    base_.data_ranks = request_.data_ranks.value_or(left);
+    for (const std::int64_t experts : said_or(request_.expert_ranks, expert_degrees())) {
+      base_.expert_ranks = experts;
+      micro_batches();
+    }
   }
 
   /// Powers of two among the data ranks; under two-level gating the groups are of ranks that somebody names.
@@ -118,8 +131,9 @@ class Candidates {
 
   void rest() {
     std::vector<int> zeros{0};
-    if (base_.data_ranks > 1) zeros.push_back(1);
-    if (base_.data_ranks > 1 && base_.stages == 1) zeros.insert(zeros.end(), {2, 3});
+    const bool shares = base_.data_ranks * base_.context_ranks > 1;
+    if (shares) zeros.push_back(1);
+    if (shares && base_.stages == 1) zeros.insert(zeros.end(), {2, 3});
     std::vector<Recomputation> rules{Recomputation::kNone, Recomputation::kFull};
     if (question_.choices.attention == AttentionKernel::kEager) rules.push_back(Recomputation::kSelective);
     for (const int zero : said_or(request_.zero, zeros)) {

@@ -18,7 +18,8 @@ struct LayoutSearch {
 };
 
 /// Layouts that keep to what the request says, in a fixed order: powers of two of tensor ranks within a node, divisors
-/// of the layers as stages, powers of two of data ranks that share a mixture's experts, micro-batches, chunks, recomputation, ZeRO, schedules (1f1b, interleaved, zb-h1, zb-v).
+/// of the layers as stages, powers of two of ranks that share a long sequence and of data ranks that share experts,
+/// micro-batches, chunks, recomputation, ZeRO, schedules (1f1b, interleaved, zb-h1, zb-v).
 std::vector<ParallelLayout> candidate_layouts(const ParallelQuestion& question, const LayoutRequest& request);
 
 /// Predicts all candidates on all cores and keeps the Pareto front of step time and memory of those that fit. The same

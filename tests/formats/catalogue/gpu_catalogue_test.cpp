@@ -42,6 +42,9 @@ TEST_CASE("find_gpu ignores case, spaces, dashes, word order and the maker's nam
   CHECK(found("NVIDIA GeForce RTX 3090 Founders Edition") == "RTX 3090");
   CHECK(found("ASUS ROG Strix RTX 4090 OC") == "RTX 4090");
   CHECK(found("Gigabyte RTX 3060 12GB Gaming") == "RTX 3060 12GB");
+  CHECK(found("MSI GeForce RTX 4090 SUPRIM X 24G") == "RTX 4090");
+  CHECK(found("MSI RTX 4060 Ti 16G Gaming X Trio") == "RTX 4060 Ti 16GB");
+  CHECK(found("Sapphire Nitro+ RX 7900 XTX") == "RX 7900 XTX");
   CHECK(found("NVIDIA GeForce RTX 2060 6GB Laptop GPU") == "RTX 2060 6GB Mobile");
   CHECK(found("4090") == "RTX 4090");
   CHECK(found("tesla t4") == "T4");

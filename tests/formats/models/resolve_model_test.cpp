@@ -123,7 +123,6 @@ TEST_CASE("a folder whose shards are not all there is described by its config, a
   CHECK(found->weights.empty());
 }
 
-}  // namespace
 TEST_CASE("a sequence that nobody says is within the window of models that plimsoll's own step runs, and of no others") {
   const auto of = [](const char* name) { return resolve_model(name).value(); };
   CHECK(usual_sequence(of("mistral:layers=1,hidden=64,heads=4,vocab=10,window=77")) == 77);
@@ -134,4 +133,5 @@ TEST_CASE("a sequence that nobody says is within the window of models that plims
   CHECK(usual_sequence(of("vit-b-16")) == 197);
 }
 
+}  // namespace
 }  // namespace plimsoll

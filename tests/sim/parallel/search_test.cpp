@@ -80,6 +80,39 @@ TEST_CASE("A search shares a mixture's experts among the data ranks as well as a
   CHECK(found->tried == tried);
 }
 
+TEST_CASE("A search shares long sequences among ranks as well as any number that is said, and short ones among none") {
+  ParallelQuestion question = test::gpt_on(8);
+  for (const ParallelLayout& layout : candidate_layouts(question, batch_of(8))) CHECK(layout.context_ranks == 1);
+  question.spec.max_positions = question.recipe.sequence = 32768;
+  const auto found = search_layouts(question, batch_of(8));
+  REQUIRE(found);
+  REQUIRE_FALSE(found->front.empty());
+  std::size_t tried = 0;
+  double best = 1e9;
+  for (const std::int64_t ranks : {1, 2, 4, 8}) {  // 8 x 4096 tokens
+    LayoutRequest said = batch_of(8);
+    said.context_ranks = ranks;
+    const auto of_ranks = search_layouts(question, said);
+    REQUIRE(of_ranks);
+    tried += of_ranks->tried;
+    if (!of_ranks->front.empty()) best = std::min(best, of_ranks->front.front().step_seconds);
+  }
+  CHECK(found->front.front().step_seconds == best);
+  CHECK(found->tried == tried);
+  question.recipe.sequence = 32764;  // four parts, of which two ranks have an early and a late one each
+  for (const ParallelLayout& layout : candidate_layouts(question, batch_of(8))) CHECK(layout.context_ranks <= 2);
+}
+
+TEST_CASE("Ranks that share sequences share states, too") {
+  const ParallelQuestion question = test::gpt_on(4);
+  const auto refused = [&](std::int64_t context, std::int64_t tensor) {
+    const ParallelLayout layout{.tensor_ranks = tensor, .context_ranks = context, .zero = 1};
+    return !check_layout(question.spec, question.recipe, layout, 4);
+  };
+  CHECK_FALSE(refused(4, 1));
+  CHECK(refused(1, 4));
+}
+
 TEST_CASE("Experts are shared by no ranks where their groups are of ranks that somebody names, and by none of a dense model") {
   ParallelQuestion question = test::gpt_on(8);
   for (const ParallelLayout& layout : candidate_layouts(question, batch_of(64))) CHECK(layout.expert_ranks == 1);
