@@ -11,6 +11,7 @@ namespace plimsoll {
 namespace {
 
 constexpr std::int64_t kMostMicroBatch = 64;
+constexpr std::int64_t kMostTokens = 131072;    ///< of a rank's micro-batch of more than one sequence
 constexpr std::int64_t kMostChunks = 8;
 constexpr std::int64_t kLeastPart = 4096;      ///< tokens of a sequence that a rank keeps, where nobody says how many share it
 constexpr std::int64_t kMostZeroBubble = 64;  ///< stages: longer pipelines' hand-made orders are not looked at
@@ -102,7 +103,8 @@ class Candidates {
 
   void micro_batches() {
     const std::int64_t each = base_.global_batch / base_.data_ranks;
-    for (const std::int64_t micro : said_or(request_.micro_batch, powers_up_to(std::min(kMostMicroBatch, each)))) {
+    const std::int64_t fill = std::max<std::int64_t>(1, kMostTokens * base_.context_ranks / std::max<std::int64_t>(1, question_.recipe.sequence));
+    for (const std::int64_t micro : said_or(request_.micro_batch, powers_up_to(std::min({kMostMicroBatch, each, fill})))) {
       base_.micro_batch = micro;
       for (const std::int64_t chunks : said_or(
                request_.chunks, divisors(question_.spec.layers / base_.stages, base_.stages > 1 ? kMostChunks : 1))) {

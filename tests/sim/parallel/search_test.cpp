@@ -99,6 +99,10 @@ TEST_CASE("A search shares long sequences among ranks as well as any number that
   }
   CHECK(found->front.front().step_seconds == best);
   CHECK(found->tried == tried);
+  for (const ParallelLayout& layout : candidate_layouts(question, batch_of(64))) {
+    const std::int64_t tokens = layout.micro_batch * 32768 / layout.context_ranks;
+    CHECK((layout.micro_batch == 1 || tokens <= 131072));
+  }
   question.recipe.sequence = 32764;  // four parts, of which two ranks have an early and a late one each
   for (const ParallelLayout& layout : candidate_layouts(question, batch_of(8))) CHECK(layout.context_ranks <= 2);
 }
