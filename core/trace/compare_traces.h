@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/base/result.h"
+#include "core/trace/compare_memory.h"
 #include "core/trace/summarize.h"
 
 namespace plimsoll {
@@ -14,19 +15,6 @@ struct ComparedPart {
   TimePart part = TimePart::kForward;
   Nanoseconds predicted;
   Nanoseconds measured;
-};
-
-/// Peak of one space in both worlds, split by what lies there.
-struct ComparedMemory {
-  std::string space;  ///< its name
-  Bytes predicted;
-  Bytes measured;
-  struct Category {
-    TensorKind kind;
-    Bytes predicted;
-    Bytes measured;
-  };
-  std::vector<Category> by_category;
 };
 
 /// Memory of the process that ran the plan. Arenas are the same in both worlds: reserved whole, every page touched.
