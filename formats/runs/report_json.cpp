@@ -163,6 +163,12 @@ std::string lower_bound(const FitAnswer& a) {
       .str();
 }
 
+std::vector<std::string> quoted_texts(const std::vector<std::string>& texts) {
+  std::vector<std::string> quoted;
+  for (const std::string& text : texts) quoted.push_back(json_quote(text));
+  return quoted;
+}
+
 std::string fit_document(const FitAnswer& a) {
   JsonDocument json;
   json.raw("format_version", std::to_string(kReportVersion)).text("verdict", a.fits ? "fits" : "does_not_fit");
@@ -187,16 +193,8 @@ std::string fit_document(const FitAnswer& a) {
   json.raw("alternatives", lines(a.alternatives, alternative));
   json.raw("training", a.training ? to_json(*a.training) : JsonLine().raw("seconds", "null").raw("cost", "null").str());
   if (a.safety) json.raw("safety", to_json(*a.safety));
-  std::vector<std::string> assumed;
-  for (const std::string& note : a.assumed) assumed.push_back(json_quote(note));
-  if (!assumed.empty()) json.raw("assumed", json_list(assumed));
+  if (!a.assumed.empty()) json.raw("assumed", json_list(quoted_texts(a.assumed)));
   return json.str();
-}
-
-std::vector<std::string> quoted_texts(const std::vector<std::string>& texts) {
-  std::vector<std::string> quoted;
-  for (const std::string& text : texts) quoted.push_back(json_quote(text));
-  return quoted;
 }
 
 std::string losses_json(const ComparedLosses& losses) {

@@ -11,9 +11,9 @@ namespace plimsoll {
 namespace {
 
 constexpr std::int64_t kMostMicroBatch = 64;
-constexpr std::int64_t kMostTokens = 131072;    ///< of a rank's micro-batch of more than one sequence
+constexpr std::int64_t kMostTokens = 131072;  ///< of a rank's micro-batch of more than one sequence
 constexpr std::int64_t kMostChunks = 8;
-constexpr std::int64_t kLeastPart = 4096;      ///< tokens of a sequence that a rank keeps, where nobody says how many share it
+constexpr std::int64_t kLeastPart = 4096;     ///< tokens of a sequence that a rank keeps, where nobody says how many share it
 constexpr std::int64_t kMostZeroBubble = 64;  ///< stages: longer pipelines' hand-made orders are not looked at
 
 template <typename Value>

@@ -5,7 +5,7 @@
 #include "core/model/next_loss_scale.h"
 #include "executor/cuda/kernels/matrix_units.h"
 
-// A square of an fp32 is exact in double, so these sums depend on their order alone; squares_on_host.cpp adds in the same.
+// A square of an fp32 is exact in double, so these sums depend on their order alone; twin_loops_variant.cpp adds in the same.
 namespace plimsoll::cuda {
 
 /// Elements of one block's sum at least, and the most blocks.

@@ -13,6 +13,26 @@ LayoutRequest batch_of(std::int64_t sequences) {
   return request;
 }
 
+/// Tries as many as 1, 2, 4 and 8 ranks that are said do together, and finds the fastest of them.
+void check_against_said(const ParallelQuestion& question, std::int64_t batch, const LayoutSearch& found,
+                        std::optional<std::int64_t> LayoutRequest::*degree) {
+  std::size_t tried = 0;
+  double best = 1e9;
+  for (const std::int64_t ranks : {1, 2, 4, 8}) {
+    LayoutRequest said = batch_of(batch);
+    said.*degree = ranks;
+    const auto of_ranks = search_layouts(question, said);
+    REQUIRE(of_ranks);
+    tried += of_ranks->tried;
+    for (const ParallelAnswer& answer : of_ranks->front) {
+      best = std::min(best, answer.step_seconds);
+      CHECK((degree == &LayoutRequest::expert_ranks ? answer.layout.expert_ranks : answer.layout.context_ranks) == ranks);
+    }
+  }
+  CHECK(found.front.front().step_seconds == best);
+  CHECK(found.tried == tried);
+}
+
 }  // namespace
 
 TEST_CASE("A search's front gets slower and needs less, and nothing tried is better") {
@@ -65,19 +85,7 @@ TEST_CASE("A search shares a mixture's experts among the data ranks as well as a
   const auto found = search_layouts(question, batch_of(64));
   REQUIRE(found);
   REQUIRE_FALSE(found->front.empty());
-  std::size_t tried = 0;
-  double best = 1e9;
-  for (const std::int64_t ranks : {1, 2, 4, 8}) {
-    LayoutRequest said = batch_of(64);
-    said.expert_ranks = ranks;
-    const auto of_ranks = search_layouts(question, said);
-    REQUIRE(of_ranks);
-    tried += of_ranks->tried;
-    if (!of_ranks->front.empty()) best = std::min(best, of_ranks->front.front().step_seconds);
-    for (const ParallelAnswer& answer : of_ranks->front) CHECK(answer.layout.expert_ranks == ranks);
-  }
-  CHECK(found->front.front().step_seconds == best);
-  CHECK(found->tried == tried);
+  check_against_said(question, 64, *found, &LayoutRequest::expert_ranks);
 }
 
 TEST_CASE("A search shares long sequences among ranks as well as any number that is said, and short ones among none") {
@@ -87,18 +95,7 @@ TEST_CASE("A search shares long sequences among ranks as well as any number that
   const auto found = search_layouts(question, batch_of(8));
   REQUIRE(found);
   REQUIRE_FALSE(found->front.empty());
-  std::size_t tried = 0;
-  double best = 1e9;
-  for (const std::int64_t ranks : {1, 2, 4, 8}) {  // 8 x 4096 tokens
-    LayoutRequest said = batch_of(8);
-    said.context_ranks = ranks;
-    const auto of_ranks = search_layouts(question, said);
-    REQUIRE(of_ranks);
-    tried += of_ranks->tried;
-    if (!of_ranks->front.empty()) best = std::min(best, of_ranks->front.front().step_seconds);
-  }
-  CHECK(found->front.front().step_seconds == best);
-  CHECK(found->tried == tried);
+  check_against_said(question, 8, *found, &LayoutRequest::context_ranks);  // 8 x 4096 tokens
   for (const ParallelLayout& layout : candidate_layouts(question, batch_of(64))) {
     const std::int64_t tokens = layout.micro_batch * 32768 / layout.context_ranks;
     CHECK((layout.micro_batch == 1 || tokens <= 131072));

@@ -194,4 +194,14 @@ TEST_CASE("What allocates while it runs does not obey the law of plans, and defe
   FAIL("no marker frees anything");
 }
 
+TEST_CASE("a plan's words keep the degrees of its GPUs, those of older plans are read, and numbers that nobody has are cut") {
+  const StackSetup four{.stack = Stack::kMegatron, .data_ranks = 2, .tensor_ranks = 2};
+  CHECK(stack_words(four) == "megatron, 2 data ranks, tp 2");
+  for (const char* words : {"megatron, 2 data ranks, tp 2", "megatron, 2 ranks"}) CHECK(read_stack_words(words)->data_ranks == 2);
+  CHECK(read_stack_words(stack_words(four))->tensor_ranks == 2);
+  CHECK(read_stack_words("megatron, tp 4, pp 8, cp 2")->stages == 8);
+  CHECK(read_stack_words("megatron, -7 data ranks, tp 9999")->tensor_ranks == 1024);
+  CHECK(read_stack_words("megatron, -7 data ranks, tp 9999")->data_ranks == 1);
+}
+
 }  // namespace plimsoll
