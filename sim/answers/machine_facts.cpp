@@ -58,6 +58,7 @@ MachineFacts machine_facts(const Question& question, std::int64_t gpus) {
   if (question.machine) {
     facts.has_gpu = true;
     facts.board_watts = question.machine->gpu.power_watts;
+    facts.in_servers = question.machine->gpu.name.find("SXM") != std::string::npos;
     facts.board_origin = fmt::format("board power of {} in the catalogue", question.machine->gpu.name);
   }
   set_drive(facts, question);

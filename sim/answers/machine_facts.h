@@ -17,6 +17,7 @@ struct MachineFacts {
   bool has_gpu = false;
   std::optional<double> board_watts;  ///< of one GPU
   std::string board_origin;
+  bool in_servers = false;            ///< modules of server boards (SXM), with switches, adapters and fans of their own
   double drives = 1;
   double drive_read = 0;        ///< bytes a second, all drives of a host
   double drive_write = 0;

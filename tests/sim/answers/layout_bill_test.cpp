@@ -68,6 +68,13 @@ TEST_CASE("a GPU draws what the ranks' mean share of computing says") {
   CHECK(told.power.front().watts == Approx(16 * 400 * 0.745).epsilon(1e-3));
 }
 
+TEST_CASE("around boards of servers half their rated power is drawn, as was measured of eight H100") {
+  const TrainingAnswer told = bill(answer(4, 2, 2, 0));
+  REQUIRE(told.power.size() == 2);
+  CHECK(told.power.back().name == "server");
+  CHECK(told.power.back().watts == Approx(16 * 400 * 0.5));
+}
+
 TEST_CASE("hosts write at once what each alone has of a checkpoint") {
   const auto checkpoints = [](const TrainingAnswer& told) { return told.seconds - 7200; };
   const double alone = checkpoints(bill(answer(4, 2, 2, 0)));
