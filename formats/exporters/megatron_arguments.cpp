@@ -76,6 +76,12 @@ Result<void> check_megatron(const ExportedTraining& training) {
   return check_layers(training.spec);
 }
 
+/// Whether Megatron-LM's --use-rope-scaling stretches rotary frequencies so: Llama 3.1's bounds, by any factor.
+bool has_its_scaling(const RopeScaling& scaling) {
+  const RopeScaling known{.kind = RopeScalingKind::kLlama3, .factor = scaling.factor};
+  return scaling == known;
+}
+
 void add_model(const ModelSpec& spec, Arguments& out) {
   out.add("num-layers", spec.layers);
   out.add("hidden-size", spec.hidden);
@@ -89,6 +95,8 @@ void add_model(const ModelSpec& spec, Arguments& out) {
   if (spec.positions == PositionKind::kRope) {
     out.add("rotary-base", static_cast<std::int64_t>(spec.rope_theta));
     out.add("rotary-percent", static_cast<double>(spec.rotary_width()) / static_cast<double>(spec.head_dim));
+    out.add_if(has_its_scaling(spec.rope_scaling), "use-rope-scaling");
+    if (has_its_scaling(spec.rope_scaling)) out.add("rope-scaling-factor", spec.rope_scaling.factor);
   }
   out.add("normalization", spec.norm == NormKind::kLayerNorm ? "LayerNorm" : "RMSNorm");
   out.add("norm-epsilon", spec.norm_epsilon);
@@ -219,8 +227,8 @@ void note_megatron(const ExportedTraining& training, std::vector<std::string>& n
   note(recipe.precision == Precision::kTf32, "tf32 is NVIDIA_TF32_OVERRIDE=1 in the environment");
   note(training.spec.projection_bias != training.spec.mlp_bias,
        "Megatron has biases in all linear layers, in queries, keys and values, or in none");
-  note(training.spec.rope_scaling.kind != RopeScalingKind::kNone,
-       "the stretched rotary frequencies are --use-rope-scaling, of Llama 3.1's factors alone");
+  note(training.spec.rope_scaling.kind != RopeScalingKind::kNone && !has_its_scaling(training.spec.rope_scaling),
+       "the model's rotary frequencies are stretched otherwise than --use-rope-scaling does it (Llama 3.1's bounds), which is left out");
   note(training.of_plan(), "attention-dropout and hidden-dropout are 0, as in plimsoll");
 }
 
@@ -230,6 +238,13 @@ std::string connections(const ExportedTraining& training) {
   if (training.zero >= 2) return "unset CUDA_DEVICE_MAX_CONNECTIONS\n";
   const bool one = training.tensor_ranks > 1 || training.context_ranks > 1;
   return one ? "export CUDA_DEVICE_MAX_CONNECTIONS=1\n" : "";
+}
+
+/// How it is started: on one node, or on nodes of eight GPUs, each of which says which it is.
+std::string launch(std::int64_t gpus) {
+  constexpr std::int64_t kNode = 8;
+  if (gpus <= kNode || gpus % kNode != 0) return fmt::format("torchrun --nproc-per-node {}", gpus);
+  return fmt::format("torchrun --nnodes {} --nproc-per-node {} --node-rank $NODE_RANK --master-addr $MASTER_ADDR", gpus / kNode, kNode);
 }
 
 }  // namespace
@@ -247,8 +262,8 @@ Result<ExportedText> megatron_arguments(const ExportedTraining& training) {
   note_timing(training, "megatron", out.notes);
   out.text =
       heading(training, "megatron", out.notes) +
-      fmt::format("# torchrun --nproc-per-node {} pretrain_gpt.py \"${{MEGATRON_ARGS[@]}}\"\n{}MEGATRON_ARGS=(\n{})\n",
-                  training.gpus(), connections(training), arguments.str());
+      fmt::format("# {} pretrain_gpt.py \"${{MEGATRON_ARGS[@]}}\"\n{}MEGATRON_ARGS=(\n{})\n",
+                  launch(training.gpus()), connections(training), arguments.str());
   return out;
 }
 

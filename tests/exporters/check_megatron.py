@@ -75,7 +75,10 @@ def parsed(*arguments, name):
     if connections:
         os.environ["CUDA_DEVICE_MAX_CONNECTIONS"] = connections
     known = parser().parse_args(words)
-    check_own(words, int(re.search(r"--nproc-per-node (\d+)", path.read_text())[1]), vars(known))
+    started = path.read_text()
+    nodes = re.search(r"--nnodes (\d+)", started)
+    ranks = int(re.search(r"--nproc-per-node (\d+)", started)[1]) * (int(nodes[1]) if nodes else 1)
+    check_own(words, ranks, vars(known))
     return known
 
 
@@ -89,6 +92,7 @@ equal("states", cut.use_distributed_optimizer, True)
 
 llama = parsed("llama-3.2-1b", *GPU, "--strategy", "zero-offload", "--batch", "2", name="llama.sh")
 equal("llama", (llama.swiglu, llama.normalization, llama.group_query_attention, llama.num_query_groups), (True, "RMSNorm", True, 8))
+equal("rotary positions", (llama.use_rope_scaling, llama.rope_scaling_factor), (True, 32.0))
 equal("offload", (llama.optimizer_cpu_offload, llama.optimizer_offload_fraction), (True, 1.0))
 equal("recompute", (llama.recompute_granularity, llama.recompute_method, llama.recompute_num_layers), ("full", "uniform", 1))
 export("megatron", "gpt2", *GPU, "--strategy", "zero-offload", "--optimizer", "sgd", name="sgd.sh", code=2)
