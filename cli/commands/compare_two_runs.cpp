@@ -63,6 +63,8 @@ void note_recipe(OtherWork& work, Recipe rest, const Recipe& second) {
   work.field("beta1", rest, second, &Recipe::beta1);
   work.field("beta2", rest, second, &Recipe::beta2);
   work.field("epsilon", rest, second, &Recipe::epsilon);
+  work.note("library of matrix products", to_text(rest.matmul), to_text(second.matmul));
+  rest.matmul = second.matmul;
   work.note("adapters", rest.adapter != second.adapter);
   rest.adapter = second.adapter;
   work.note("more of the recipe", rest != second);

@@ -7,6 +7,7 @@
 
 #include "cli/commands.h"
 #include "cli/commands/fit_parallel.h"
+#include "cli/commands/fit_settings.h"
 #include "cli/commands/fit_workload.h"
 #include "cli/options/durability_flags.h"
 #include "cli/options/fit_flags.h"
@@ -36,6 +37,7 @@ struct FitOptions {
   ParallelFlags parallel;
   std::string save_strategy;
   bool help_wanted = false;
+  bool best_settings = false;
   bool all_changes = false;
   std::string prices;
   std::vector<std::string> price_of;
@@ -183,6 +185,17 @@ Result<Answered> fit_many(const CLI::App& command, const FitOptions& options) {
   return fit_parallel(command, options.asked, options.parallel, {.json = options.json, .csv = options.csv});
 }
 
+/// The settings of another program are looked for, and answers of one setup are refused.
+Result<Answered> fit_best_settings(const CLI::App& command, const FitOptions& options) {
+  const std::pair<bool, const char*> others[] = {{options.help_wanted, "--what-would-help"}, {options.margin > 0, "--margin-of"},
+                                                 {!options.save_strategy.empty(), "--save-strategy"}, {asks_safety(options), "--durability"}};
+  for (const auto& [asked, option] : others) {
+    if (asked) return refuse(fmt::format("--best-settings chooses another program's settings, and {} asks something else", option), "leave one of them out");
+  }
+  if (const auto goes = check_training(options); !goes) return fail(goes.error());
+  return fit_settings(command, options.asked, {.json = options.json, .csv = options.csv});
+}
+
 /// Answers of plimsoll's own plan alone.
 Result<void> check_no_stack(const FitOptions& options, const AskedQuestion& asked) {
   if (!asked.question.stack) return {};
@@ -217,6 +230,8 @@ Result<Answered> fit_training(const FitOptions& options) {
 
 Result<Answered> fit(const CLI::App& command, const FitOptions& options) {
   if (const auto goes = check_no_layout(command, options.asked.stack); !goes) return fail(goes.error());
+  if (options.best_settings && options.workload.exists())
+    return refuse("--best-settings is about training a model of the zoo, or of a folder", "leave it or --workload out");
   const bool onnx = names_onnx_file(options.asked.model), graph = is_step_graph_file(options.asked.model);
   if (options.asked.machine.direct_storage && (options.workload.exists() || onnx || graph)) {
     return refuse("--direct-storage is a way of plans that train", "leave it out");
@@ -227,6 +242,7 @@ Result<Answered> fit(const CLI::App& command, const FitOptions& options) {
     if (asks_safety(options)) return refuse("--durability is about training a language model", "leave it and --save-every out");
     return fit_workload(workload_request(options));
   }
+  if (options.best_settings) return fit_best_settings(command, options);
   if (asks_parallel(command, options.asked.machine, options.asked.stack)) return fit_many(command, options);
   return fit_training(options);
 }
@@ -258,6 +274,7 @@ constexpr const char* kExamples =
       "Example: plimsoll fit gpt2-xl --on \"RTX 2060 6GB\" --ram 16GiB --ssd 200GB\n"
       "Example: plimsoll fit gpt3-175b --on \"A100 80GB\" --gpus 1024 --global-batch 1536\n"
       "Example: plimsoll fit llama3-8b --on \"H100 SXM5 80GB\" --stack pytorch --precision bf16-mixed --fp8 delayed --dp 8 --zero 3 --batch 2\n"
+      "Example: plimsoll fit llama3-8b --on \"8x A100 80GB\" --stack megatron --global-batch 256 --seq 8192 --best-settings\n"
       "Example: plimsoll fit gpt2 --on \"RTX 4090\" --batch 8 --tokens openwebtext --price 0.4 --electricity 0.3";
 
 }  // namespace
@@ -279,6 +296,8 @@ AskableCommand declare_fit(CLI::App& app) {
       ->add_option("--margin-of", options->margin,
                    "does the plan stay the best when kernels and links are off by so many percent?")
       ->check(CLI::Range(0.0, 90.0));
+  command->add_flag("--best-settings", options->best_settings,
+                    "of a --stack: chooses what is not said of micro-batch, checkpoints, ZeRO stage, offloading and degrees, for as many sequences a step");
   add_durability_flags(*command, options->durability);
   add_help_flags(*command, *options);
   command->add_flag("--json", options->json, "machine-readable answer");

@@ -60,7 +60,25 @@ Result<std::optional<TrainingAnswer>> whole_training(const FitFlags& flags, cons
   return std::move(*bill);
 }
 
+/// The fewest GPUs, in doublings, with which a layout fits where none does.
+std::string enough_gpus(const CLI::App& command, const FitFlags& flags, const ParallelFlags& parallel) {
+  constexpr std::int64_t kMost = 8;
+  for (std::int64_t more = 2; more <= kMost; more *= 2) {
+    MachineFlags machine = flags.machine;
+    machine.gpus *= static_cast<int>(more);
+    const auto asked = read_parallel(flags.model, parallel, flags.stack, machine, flags.training);
+    const auto request = read_layout(command, parallel, flags.stack, flags.training);
+    if (!asked || !request) return {};
+    const auto found = search_layouts(asked->question, *request);
+    if (!found || found->front.empty()) continue;
+    const ParallelAnswer& best = found->front.front();
+    return fmt::format("  to fit  --gpus {} ({}, {} a step)\n", machine.gpus, describe(best.layout), to_text(from_seconds(best.step_seconds)));
+  }
+  return {};
+}
+
 std::string front_text(const LayoutSearch& search, std::size_t limit) {
+  if (search.front.empty()) return fmt::format("  search  {} layouts tried, none fits; the one above needs least\n", search.tried);
   std::string text =
       fmt::format("  search  {} layouts tried, {} fit; fastest first, each needing less than those before:\n",
                   search.tried, search.fitting);
@@ -94,6 +112,7 @@ Result<Answered> fit_parallel(const CLI::App& command, const FitFlags& flags, co
   if (!fits && found->smallest.empty()) return refuse("no layout could be timed", "plimsoll simulate says why of one");
   asked->question.layout = (fits ? found->front : found->smallest).front().layout;
   const auto best = predict_parallel(asked->question);  // every micro-batch, not in proportion
+  const std::string more = fits || form.json || form.csv ? std::string() : enough_gpus(command, flags, parallel);
   waiting.reset();
   if (!best) return fail(best.error());
   const auto training = whole_training(flags, asked->question, *best);
@@ -105,7 +124,7 @@ Result<Answered> fit_parallel(const CLI::App& command, const FitFlags& flags, co
   const ParallelQuestion& question = asked->question;
   const std::string text = form.json  ? searched_json(question, *best, *found, *training)
                            : form.csv ? (*training ? training_csv(**training) : front_csv(*found))
-                                      : parallel_text(question, *best, asked->notes, *training) + front_text(*found, limit);
+                                      : parallel_text(question, *best, asked->notes, *training) + front_text(*found, limit) + more;
   return Answered{.code = best->fits() ? ExitCode::kDone : ExitCode::kMissed, .text = text, .said = {}};
 }
 

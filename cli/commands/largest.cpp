@@ -63,12 +63,14 @@ double chart_size(const LargestTable& table, const ContenderEdge& edge) {
   return grows ? static_cast<double>(edge.largest.parameters) : static_cast<double>(in_units(table.extent, edge.largest.value));
 }
 
-std::string edge_text(const ContenderEdge& edge) {
+std::string edge_text(const LargestTable& table, const ContenderEdge& edge) {
   const LargestFit& found = edge.largest;
   if (!found.monotone) return "not monotone: larger ones fit and smaller do not";
   if (found.window > 0) return fmt::format("longer ones slide over a window of {} tokens, for which plimsoll's own step has no kernels", found.window);
   if (!found.beyond) return found.value > 0 ? "fits all that was tried (--most)" : "";
-  return fmt::format("one more is short of {}", to_text(found.beyond->short_of));
+  const std::int64_t step = in_units(table.extent, 1);
+  return fmt::format("{} more {} short of {}", step > 1 ? fmt::format("{} {}", step, unit_of(table.extent)) : "one", step > 1 ? "are" : "is",
+                     to_text(found.beyond->short_of));
 }
 
 std::string largest_text(const LargestTable& table) {
@@ -77,7 +79,7 @@ std::string largest_text(const LargestTable& table) {
   for (const ContenderEdge& edge : table.edges) {
     const double step = edge.largest.answer.step_seconds;
     text += fmt::format("  {:<20}{:>28}  {:>10}  {}\n", edge.name, value_text(table, edge),
-                        step > 0 ? to_text(from_seconds(step)) : "", edge_text(edge));
+                        step > 0 ? to_text(from_seconds(step)) : "", edge_text(table, edge));
   }
   for (const std::string& reason : table.left_out) text += fmt::format("  left out: {}\n", reason);
   return text;
@@ -94,14 +96,13 @@ std::string edge_json(const LargestTable& table, const ContenderEdge& edge) {
 }
 
 std::string largest_json(const LargestTable& table) {
-  std::vector<std::string> edges, left_out;
+  std::vector<std::string> edges;
   for (const ContenderEdge& edge : table.edges) edges.push_back(edge_json(table, edge));
-  for (const std::string& reason : table.left_out) left_out.push_back(json_quote(reason));
   return fmt::format(
       "{{\n\"format_version\": 1,\n\"machine\": {},\n\"model\": {},\n\"unit\": {},\n\"largest\": {},\n\"left_out\": "
       "{}\n}}\n",
       json_quote(table.machine), json_quote(table.model),
-      json_quote(table.models.empty() ? unit_of(table.extent) : "model"), json_lines(edges, 0), json_list(left_out));
+      json_quote(table.models.empty() ? unit_of(table.extent) : "model"), json_lines(edges, 0), json_list(json_texts(table.left_out)));
 }
 
 std::string largest_csv(const LargestTable& table) {

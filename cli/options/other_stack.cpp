@@ -98,6 +98,7 @@ Result<OtherStack> read_other_stack(const std::string& model, const StackFlags& 
   placed->options.gpus = 1;  // the setup's degrees have them all
   OtherStack other{.spec = described->spec, .recipe = {}, .setup = {}, .machine = *placed,
                    .notes = extrapolation_notes(placed->gpu)};
+  for (const ModelNote& note : described->notes) other.notes.push_back(note.text);
   lengthen(training, other.spec, other.notes);
   auto setup = read_stack_setup(stack, other.spec);
   if (!setup) return fail(setup.error());
@@ -106,6 +107,7 @@ Result<OtherStack> read_other_stack(const std::string& model, const StackFlags& 
   if (const auto taken = take_stack_choices(strategy, other.spec, decided, *setup, other.notes); !taken) return fail(taken.error());
   if (const auto taken = take_stack_adapters(stack, other.spec, decided, *setup); !taken) return fail(taken.error());
   other.setup = *setup;
+  decided.data_ranks = setup->data_ranks;
   note_idle_network(stack, other);
   const PrecisionAdvice advice = default_precision(placed->gpu);
   const auto recipe = make_recipe(decided, other.spec, advice.precision, advice.reason, other.notes);

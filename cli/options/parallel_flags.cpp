@@ -289,7 +289,7 @@ Result<Recipe> read_recipe_of_layout(const TrainingFlags& training, const ModelS
   if (const auto valid = validate(*recipe, spec); !valid) return fail(valid.error());
   if (recipe->adapter.exists())
     return refuse("--lora", "adapters over many devices are not modelled", "leave --lora or --gpus out, or say --stack pytorch --zero 3");
-  std::erase_if(notes, [](const std::string& note) { return note.find(" sequences of ") != std::string::npos; });
+  std::erase(notes, step_text(spec, *recipe));  // the layout's own
   return *recipe;
 }
 

@@ -14,12 +14,11 @@ namespace {
 
 Result<std::int64_t> micro_batches(const TrainingFlags& flags) {
   if (!flags.global_batch) return flags.accumulate;
-  if (flags.batch <= 0 || *flags.global_batch % flags.batch != 0) {
-    return fail(
-        {.kind = ErrorKind::kInput,
-         .what = fmt::format("--global-batch {} is not a multiple of --batch {}", *flags.global_batch, flags.batch)});
-  }
-  return *flags.global_batch / flags.batch;
+  const std::int64_t together = flags.batch * flags.data_ranks;
+  if (together > 0 && *flags.global_batch % together == 0) return *flags.global_batch / together;
+  const std::string ranks = flags.data_ranks > 1 ? fmt::format(" x {} data ranks", flags.data_ranks) : std::string();
+  return fail({.kind = ErrorKind::kInput,
+               .what = fmt::format("--global-batch {} is not a multiple of --batch {}{}", *flags.global_batch, flags.batch, ranks)});
 }
 
 /// A number that the rule does not read would be ignored in silence.
@@ -66,7 +65,7 @@ void add_shape_flags(CLI::App& command, TrainingFlags& flags) {
   command.add_option("--batch", flags.batch, "sequences per micro-batch")->group(group)->capture_default_str();
   auto* accumulate = command.add_option("--accumulate", flags.accumulate, "micro-batches per optimizer step");
   accumulate->group(group)->capture_default_str();
-  command.add_option("--global-batch", flags.global_batch, "sequences per optimizer step")
+  command.add_option("--global-batch", flags.global_batch, "sequences per optimizer step, of all GPUs")
       ->group(group)
       ->excludes(accumulate);
   command.add_option("--seq", flags.sequence, "tokens per sequence (default: the model's positions, at most 1024)")
@@ -225,12 +224,16 @@ void note_recipe(const TrainingFlags& flags, const ModelSpec& spec, const Recipe
   if (spec.head == HeadKind::kMaskedToken && spec.mask_token < 0) {
     notes.push_back("no tokenizer says which token hides others: the last of the vocabulary does");
   }
-  notes.push_back(fmt::format("{} x {} {} a step, {}, clip {}", recipe.accumulate, recipe.micro_batch,
-                              images ? "images" : sequences_of(spec, recipe), to_text(recipe.optimizer), recipe.clip));
+  notes.push_back(step_text(spec, recipe));
   if (flags.own_plan) note_experts(spec, recipe, notes);
 }
 
 }  // namespace
+
+std::string step_text(const ModelSpec& spec, const Recipe& recipe) {
+  return fmt::format("{} x {} {} a step, {}, clip {}", recipe.accumulate, recipe.micro_batch,
+                     is_of_images(spec) ? "images" : sequences_of(spec, recipe), to_text(recipe.optimizer), recipe.clip);
+}
 
 Result<Recipe> make_recipe(const TrainingFlags& flags, const ModelSpec& spec, Precision default_precision,
                            const std::string& precision_reason, std::vector<std::string>& notes) {

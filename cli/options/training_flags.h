@@ -19,6 +19,7 @@ struct TrainingFlags {
   std::int64_t batch = 1;
   std::int64_t accumulate = 1;
   std::optional<std::int64_t> global_batch;
+  std::int64_t data_ranks = 1;  ///< that share the global batch; not typed: another program's setup says it
   std::optional<std::int64_t> sequence;
   std::optional<std::int64_t> target_sequence;  ///< tokens that an encoder–decoder's decoder reads; none: as many
   std::int64_t classes = 0;  ///< of a new head; 0: the model's own head stays
@@ -57,6 +58,9 @@ Result<ModelDescription> describe_model(const std::string& name, const TrainingF
 /// The recipe that the flags mean for a model. `default_precision` is used, and noted, when none was given.
 Result<Recipe> make_recipe(const TrainingFlags& flags, const ModelSpec& spec, Precision default_precision,
                            const std::string& precision_reason, std::vector<std::string>& notes);
+
+/// A step in words: "8 x 4 sequences of 1024 tokens a step, adamw, clip 1".
+std::string step_text(const ModelSpec& spec, const Recipe& recipe);
 
 /// What is assumed of clipping by plans of ours.
 void note_clipping(const Recipe& recipe, std::vector<std::string>& notes);

@@ -115,13 +115,12 @@ std::string changes_csv(const HelpAnswer& help) {
 }
 
 std::string changes_json(const HelpAnswer& help) {
-  std::vector<std::string> changes, refused;
+  std::vector<std::string> changes;
   for (const ChangeOutcome& outcome : help.outcomes) changes.push_back(outcome_json(outcome));
-  for (const std::string& text : help.refused) refused.push_back(json_quote(text));
   std::string today = to_json(help.today);
   while (!today.empty() && today.back() == '\n') today.pop_back();
   return fmt::format("{{\n\"format_version\": 1,\n\"today\": {},\n\"changes\": {},\n\"refused\": {}\n}}\n", today,
-                     json_lines(changes, 0), json_list(refused));
+                     json_lines(changes, 0), json_list(json_texts(help.refused)));
 }
 
 }  // namespace plimsoll

@@ -53,20 +53,35 @@ std::string allocator_lines(const FitAnswer& answer) {
   return text;
 }
 
+/// Where the step's time goes; what is exposed is part of the passes, but a pipeline's waiting is not.
+std::string phase_line(const FitAnswer& a) {
+  const FitAnswer::Phases& phases = a.phases;
+  std::string text = fmt::format("          forward {}, backward {}, optimizer {}, exposed transfers {}", seconds(phases.forward_seconds),
+                                 seconds(phases.backward_seconds), seconds(phases.optimizer_seconds), seconds(phases.exposed_transfer_seconds));
+  if (phases.exposed_communication_seconds > 0) text += fmt::format(", exposed communication {}", seconds(phases.exposed_communication_seconds));
+  if (a.bubble_fraction > 0) text += fmt::format("; the pipeline waits {}", seconds(a.bubble_fraction * a.step_seconds));
+  return text + "\n";
+}
+
+/// What most of the step goes to: the busiest resource, or a pipeline's waiting.
+std::string limit_text(const FitAnswer& a) {
+  const std::string busiest = fmt::format("{}, busy {:.0f} % of the step", a.bottleneck, 100 * a.bottleneck_busy_fraction);
+  if (a.bubble_fraction <= a.bottleneck_busy_fraction) return busiest;
+  return fmt::format("waiting for other stages of the pipeline, {:.0f} % of the step (more micro-batches a step fill it); {}", 100 * a.bubble_fraction, busiest);
+}
+
 std::string time_lines(const FitAnswer& a, bool of_images) {
   std::string text = fmt::format("  step    {} ({} to {}), {:.1f} {}/s, {:.2f} TFLOP/s of model arithmetic\n",
                                  seconds(a.step_seconds), seconds(a.step_seconds_low), seconds(a.step_seconds_high),
                                  of_images ? a.samples_per_second : a.tokens_per_second,
                                  of_images ? "images" : "tokens", a.model_tflops_per_gpu);
-  text += fmt::format("          forward {}, backward {}, optimizer {}, exposed transfers {}\n",
-                      seconds(a.phases.forward_seconds), seconds(a.phases.backward_seconds),
-                      seconds(a.phases.optimizer_seconds), seconds(a.phases.exposed_transfer_seconds));
+  text += phase_line(a);
   if (a.redo) {
     text += fmt::format("          {} when no step clips, {} when every step does ({:.0f} % taken to clip)\n",
                         seconds(a.redo->step_seconds_never), seconds(a.redo->step_seconds_always),
                         100 * a.redo->probability);
   }
-  text += fmt::format("  limit   {}, busy {:.0f} % of the step", a.bottleneck, 100 * a.bottleneck_busy_fraction);
+  text += "  limit   " + limit_text(a);
   if (a.lower_bound_seconds) {
     text += fmt::format("; no plan takes less than {}", seconds(*a.lower_bound_seconds));
     const double ratio = *a.lower_bound_seconds > 0 ? a.step_seconds / *a.lower_bound_seconds : 1;

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <cstdint>
 
 #include "cli/print/print_training.h"
 #include "core/model/parameters.h"
@@ -133,6 +135,13 @@ std::string phases_json(const RankSeconds& s) {
       .str();
 }
 
+/// A count without an allocator is not to be held to less than its margin in `fit --stack megatron`.
+std::string verdict_text(const ParallelAnswer& answer) {
+  constexpr double kGuard = 0.03;
+  const double margin = static_cast<double>((answer.usable - answer.peak()).count) / static_cast<double>(std::max<std::int64_t>(1, answer.usable.count));
+  return fmt::format("{}{}", answer.fits() ? "fits" : "does not fit", std::abs(margin) < kGuard ? ", too close to call" : "");
+}
+
 }  // namespace
 
 std::string parallel_text(const ParallelQuestion& question, const ParallelAnswer& answer,
@@ -141,7 +150,7 @@ std::string parallel_text(const ParallelQuestion& question, const ParallelAnswer
   const RankMemory& full = answer.ranks[answer.fullest].memory;
   std::string text =
       fmt::format("{} on {} x {} ({} node{}): {}\n", question.spec.name, cluster.gpus, cluster.gpu.name,
-                  cluster.nodes(), cluster.nodes() == 1 ? "" : "s", answer.fits() ? "fits" : "does not fit");
+                  cluster.nodes(), cluster.nodes() == 1 ? "" : "s", verdict_text(answer));
   text += fmt::format("  layout  {}\n", describe(answer.layout));
   text += fmt::format("  step    {} ({} to {}, {}), {:.0f} tokens/s, {:.2f} samples/s\n", seconds(answer.step_seconds),
                       seconds(answer.step_low), seconds(answer.step_high), to_text(answer.origin),
@@ -187,9 +196,7 @@ JsonLine answer_json(const ParallelQuestion& question, const ParallelAnswer& ans
   line.raw("parallel", layout_json(answer))
       .integer("worst_rank", static_cast<std::int64_t>(answer.last))
       .raw("ranks", ranks_json(answer));
-  std::vector<std::string> assumed;
-  for (const std::string& note : answer.assumed) assumed.push_back(json_quote(note));
-  line.raw("assumed", json_list(assumed));
+  line.raw("assumed", json_list(json_texts(answer.assumed)));
   return line;
 }
 

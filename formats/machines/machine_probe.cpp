@@ -155,8 +155,7 @@ tl::unexpected<Error> outdated(std::string what) {
 }  // namespace
 
 std::string write_probe(const MachineProbe& probe) {
-  std::vector<std::string> plans, costs;
-  for (const std::string& plan : probe.plans) plans.push_back(json_quote(plan));
+  std::vector<std::string> costs;
   for (const ProbedCost& cost : probe.costs) costs.push_back(write_cost(cost));
   std::vector<std::pair<std::string_view, std::string>> fields{
       {"format_version", std::to_string(kProbeVersion)},
@@ -177,7 +176,7 @@ std::string write_probe(const MachineProbe& probe) {
   }
   if (probe.drive) fields.emplace_back("drive_bytes_per_second", write_drive(*probe.drive));
   fields.emplace_back("platform", write_platform(probe.platform, 2));
-  fields.emplace_back("plans", json_list(plans));
+  fields.emplace_back("plans", json_list(json_texts(probe.plans)));
   fields.emplace_back("costs", json_lines(costs, 2));
   std::string text = "{";
   for (const auto& [key, value] : fields) {

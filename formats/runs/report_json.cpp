@@ -163,12 +163,6 @@ std::string lower_bound(const FitAnswer& a) {
       .str();
 }
 
-std::vector<std::string> quoted_texts(const std::vector<std::string>& texts) {
-  std::vector<std::string> quoted;
-  for (const std::string& text : texts) quoted.push_back(json_quote(text));
-  return quoted;
-}
-
 std::string fit_document(const FitAnswer& a) {
   JsonDocument json;
   json.raw("format_version", std::to_string(kReportVersion)).text("verdict", a.fits ? "fits" : "does_not_fit");
@@ -193,7 +187,7 @@ std::string fit_document(const FitAnswer& a) {
   json.raw("alternatives", lines(a.alternatives, alternative));
   json.raw("training", a.training ? to_json(*a.training) : JsonLine().raw("seconds", "null").raw("cost", "null").str());
   if (a.safety) json.raw("safety", to_json(*a.safety));
-  if (!a.assumed.empty()) json.raw("assumed", json_list(quoted_texts(a.assumed)));
+  if (!a.assumed.empty()) json.raw("assumed", json_list(json_texts(a.assumed)));
   return json.str();
 }
 
@@ -302,7 +296,7 @@ std::string to_json(const ComparisonAnswer& a) {
   JsonDocument json;
   json.raw("format_version", std::to_string(kReportVersion)).raw("step", step.str());
   json.raw("memory", lines(a.memory, compared_space)).number("matched_fraction", a.matched_fraction);
-  if (a.losses) json.raw("losses", losses_json(*a.losses)).raw("other_work", json_list(quoted_texts(a.other_work)));
+  if (a.losses) json.raw("losses", losses_json(*a.losses)).raw("other_work", json_list(json_texts(a.other_work)));
   return json.str() + "\n";
 }
 

@@ -45,12 +45,10 @@ void RunFileTables::insert_instructions(const Plan& plan, const Body& body, std:
 
 void RunFileTables::insert(const TraceRecord& record) {
   const Trace& trace = record.named.trace;
-  std::vector<std::string> from;
-  for (const std::string& digest : trace.calibrated_from) from.push_back(json_quote(digest));
   trace_.bind(record.id.index).bind(record.named.name).bind(record.named.body);
   trace_.bind(std::string_view(trace.kind == TraceKind::kPredicted ? "predicted" : "measured"));
   trace_.bind(trace.plan_digest).bind(trace.source);
-  trace_.bind(std::string_view(json_list(from))).run();
+  trace_.bind(std::string_view(json_list(json_texts(trace.calibrated_from)))).run();
   insert(EventsRecord{record.id, trace.events});
   insert(StepsRecord{record.id, trace.steps});
   insert(PeaksRecord{record.id, trace.peaks});

@@ -11,6 +11,12 @@ std::string json_quote(std::string_view text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
+std::vector<std::string> json_texts(const std::vector<std::string>& texts) {
+  std::vector<std::string> quoted;
+  for (const std::string& text : texts) quoted.push_back(json_quote(text));
+  return quoted;
+}
+
 std::string json_number(double value) {
   if (!std::isfinite(value)) return "null";
   if (value == 0) return std::signbit(value) ? "-0.0" : "0";  // "-0" would be read as the integer 0

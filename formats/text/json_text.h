@@ -16,6 +16,9 @@ std::string json_number(double value);
 /// `value` with 17 significant digits (losses), or null.
 std::string json_number_17(double value);
 
+/// Each of the texts as a JSON string.
+std::vector<std::string> json_texts(const std::vector<std::string>& texts);
+
 /// Items, which are JSON already, as `[a, b]` on one line.
 std::string json_list(const std::vector<std::string>& items);
 

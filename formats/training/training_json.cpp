@@ -19,10 +19,9 @@ std::string power_json(const PowerPart& part) {
 }  // namespace
 
 std::string to_json(const TrainingAnswer& a) {
-  std::vector<std::string> stages, power, assumed;
+  std::vector<std::string> stages, power;
   for (const TrainingStage& stage : a.stages) stages.push_back(stage_json(stage, a.seconds));
   for (const PowerPart& part : a.power) power.push_back(power_json(part));
-  for (const std::string& note : a.assumed) assumed.push_back(json_quote(note));
   JsonLine line;
   line.number("seconds", a.seconds).raw("cost", or_null(a.cost));
   line.number("seconds_low", a.seconds_low).number("seconds_high", a.seconds_high);
@@ -31,7 +30,7 @@ std::string to_json(const TrainingAnswer& a) {
   line.number("drive_written_bytes", a.drive_written).number("drive_checkpoint_bytes", a.drive_checkpoints);
   line.raw("drive_rated_bytes", or_null(a.drive_rated)).raw("drive_wear", or_null(a.wear())).text("limit", a.limit);
   line.raw("stages", json_list(stages)).raw("power", json_list(power));
-  return line.raw("assumed", json_list(assumed)).str();
+  return line.raw("assumed", json_list(json_texts(a.assumed))).str();
 }
 
 }  // namespace plimsoll

@@ -23,7 +23,7 @@ def fit(
     os: _Value | _Path | None = ...,  # linux, wsl2 or windows: what of the GPU's and the host's memory a program can have
     batch: _Value | _Path | None = ...,  # sequences per micro-batch
     accumulate: _Value | _Path | None = ...,  # micro-batches per optimizer step
-    global_batch: _Value | _Path | None = ...,  # sequences per optimizer step
+    global_batch: _Value | _Path | None = ...,  # sequences per optimizer step, of all GPUs
     seq: _Value | _Path | None = ...,  # tokens per sequence (default: the model's positions, at most 1024)
     target_seq: _Value | _Path | None = ...,  # tokens that the decoder of T5 reads (default: as many as --seq)
     classes: _Value | _Path | None = ...,  # put a new head on an encoder, which tells so many classes apart
@@ -142,6 +142,7 @@ def fit(
     tp_comm_overlap: bool | None = ...,  # products of the --tp GPUs are cut into pieces beside which they send (Transformer …
     save_strategy: _Value | _Path | None = ...,  # write what was found where it can be edited for --strategy FILE
     margin_of: _Value | _Path | None = ...,  # does the plan stay the best when kernels and links are off by so many percent?
+    best_settings: bool | None = ...,  # of a --stack: chooses what is not said of micro-batch, checkpoints, ZeRO stage, …
     durability: _Value | _Path | None = ...,  # what outlives a kill or a loss of power: none, checkpoint (of every --save- …
     save_every: _Value | _Path | None = ...,  # steps between checkpoints (one is always written at the end)
     what_would_help: bool | None = ...,  # every single change of machine and training, simulated
@@ -169,7 +170,7 @@ def plan(
     os: _Value | _Path | None = ...,  # linux, wsl2 or windows: what of the GPU's and the host's memory a program can have
     batch: _Value | _Path | None = ...,  # sequences per micro-batch
     accumulate: _Value | _Path | None = ...,  # micro-batches per optimizer step
-    global_batch: _Value | _Path | None = ...,  # sequences per optimizer step
+    global_batch: _Value | _Path | None = ...,  # sequences per optimizer step, of all GPUs
     seq: _Value | _Path | None = ...,  # tokens per sequence (default: the model's positions, at most 1024)
     target_seq: _Value | _Path | None = ...,  # tokens that the decoder of T5 reads (default: as many as --seq)
     classes: _Value | _Path | None = ...,  # put a new head on an encoder, which tells so many classes apart
@@ -303,7 +304,7 @@ def simulate(
     tp_comm_overlap: bool | None = ...,  # products of the --tp GPUs are cut into pieces beside which they send (Transformer …
     batch: _Value | _Path | None = ...,  # sequences per micro-batch
     accumulate: _Value | _Path | None = ...,  # micro-batches per optimizer step
-    global_batch: _Value | _Path | None = ...,  # sequences per optimizer step
+    global_batch: _Value | _Path | None = ...,  # sequences per optimizer step, of all GPUs
     seq: _Value | _Path | None = ...,  # tokens per sequence (default: the model's positions, at most 1024)
     target_seq: _Value | _Path | None = ...,  # tokens that the decoder of T5 reads (default: as many as --seq)
     classes: _Value | _Path | None = ...,  # put a new head on an encoder, which tells so many classes apart

@@ -64,6 +64,22 @@ std::optional<Question> without_copy(Question question) {
   return question;
 }
 
+/// Adapters beside a model in 4 bits: the frozen one that there is, or this one. Both train otherwise than was asked.
+std::optional<ChangeAnswer> in_four_bits(Question question) {
+  AdapterSpec& adapter = question.recipe.adapter;
+  const bool beside = adapter.exists(), encoded = beside && (adapter.base == BaseStorage::kNf4 || adapter.base == BaseStorage::kInt8);
+  if (question.stack->stack != Stack::kPytorch || encoded || (!beside && !takes_adapters(question.spec))) return std::nullopt;
+  constexpr std::int64_t kRank = 16;
+  if (!beside) adapter = {kRank, 2.0 * kRank, adapter_targets(question.spec), BaseStorage::kNf4};
+  adapter.base = BaseStorage::kNf4;
+  std::string options = beside ? "--base-bits 4" : "--lora 16 --base-bits 4";
+  if (question.stack->recomputation != Recomputation::kFull) options += fmt::format(" {}", kRecompute);
+  question.stack->recomputation = Recomputation::kFull;
+  if (auto change = if_it_fits(question, options)) return change;
+  const auto fused = with_fused_head(question);
+  return fused ? if_it_fits(*fused, fmt::format("{} {}", options, kFusedHead)) : std::nullopt;
+}
+
 /// Plans of ours have one GPU, adapters of LoRA alone, and learn from texts.
 bool could_be_ours(const Question& question) {
   const StackSetup& setup = *question.stack;
@@ -130,6 +146,7 @@ std::vector<ChangeAnswer> stack_savings(const Question& question, const FitAnswe
   if (quick) add(smaller_batch_of(question, ""));
   if (both && changes.empty()) add(smaller_batch_of(*both, fmt::format("{} {} ", kRecompute, kFusedHead)));
   if (kept && !both && quick && changes.empty()) add(smaller_batch_of(*kept, std::string(kRecompute) + " "));
+  if (changes.empty() && !is_large_mixture(question.spec)) add(in_four_bits(question));
   add(with_own_plan(question, instruction_budget));
   return changes;
 }

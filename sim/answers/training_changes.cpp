@@ -4,6 +4,7 @@
 
 #include "core/model/step_size.h"
 #include "sim/answers/change.h"
+#include "sim/stack/check_kernels.h"
 
 namespace plimsoll {
 namespace {
@@ -128,6 +129,21 @@ void add_attentions(const Question& question, std::vector<Change>& changes) {
   }
 }
 
+/// Kernels that stand in transformers' modules: head and loss tile by tile, alone and beside checkpoints, and Liger's.
+void add_module_kernels(const Question& question, std::vector<Change>& changes) {
+  const auto add = [&](std::string name, auto edit, auto check) {
+    StackSetup changed = *question.stack;
+    edit(changed);
+    if (check(question.spec, changed)) add_setup(question, changes, std::move(name), ChangeEffect::kRounding, edit);
+  };
+  const auto fuse = [](StackSetup& setup) { setup.fused_head = true; };
+  add("TRL's fused head", fuse, check_fused_head);
+  if (question.stack->recomputation != Recomputation::kFull && !question.stack->fused_head) {
+    add("recompute full, TRL's fused head", [](StackSetup& setup) { setup.fused_head = true, setup.recomputation = Recomputation::kFull; }, check_fused_head);
+  }
+  if (!question.stack->fused_head) add("Liger's kernels", [](StackSetup& setup) { setup.liger = true; }, check_liger);
+}
+
 }  // namespace
 
 void add_training_changes(const Question& question, std::vector<Change>& changes) {
@@ -162,6 +178,7 @@ void add_software_changes(const Question& question, std::vector<Change>& changes
   add_setup(question, changes, "a fused optimizer", ChangeEffect::kRounding,
             [](StackSetup& setup) { setup.loop = OptimizerLoop::kFused; });
   if (!convolves) add_attentions(question, changes);
+  if (!convolves) add_module_kernels(question, changes);
 }
 
 std::vector<Change> list_changes(const Question& question) {

@@ -130,6 +130,8 @@ Result<TrainingLength> training_length(const LengthRequest& request, const Model
   if (request.epochs || amount->set != nullptr) length.epochs = epochs;
   set_bytes(length, *amount, spec, tokens_of_sample);
   if (!amount->note.empty()) length.notes.push_back(amount->note);
+  if (!request.samples.empty() && tokens_of_sample > 0)
+    length.notes.push_back(fmt::format("every sample is taken to have {:.0f} tokens; shorter ones, padded to each other or packed, take less", tokens_of_sample));
   return length;
 }
 

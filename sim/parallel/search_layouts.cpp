@@ -184,9 +184,14 @@ Error no_layout(const ParallelQuestion& question, const LayoutRequest& request) 
           .remedy = "take another number of GPUs or another --global-batch"};
 }
 
-/// Nothing for a layout whose pieces cannot be told.
-std::vector<std::optional<ParallelAnswer>> predict_all(const ParallelQuestion& question, const std::vector<ParallelLayout>& layouts,
-                                                       unsigned threads) {
+}  // namespace
+
+std::vector<ParallelLayout> candidate_layouts(const ParallelQuestion& question, const LayoutRequest& request) {
+  return Candidates(question, request).all();
+}
+
+std::vector<std::optional<ParallelAnswer>> time_layouts(const ParallelQuestion& question, const std::vector<ParallelLayout>& layouts,
+                                                        unsigned threads) {
   const auto pieces = make_piece_table(question, layouts, threads);
   std::vector<std::optional<ParallelAnswer>> answers(layouts.size());
   parallel_for(
@@ -203,12 +208,6 @@ std::vector<std::optional<ParallelAnswer>> predict_all(const ParallelQuestion& q
   return answers;
 }
 
-}  // namespace
-
-std::vector<ParallelLayout> candidate_layouts(const ParallelQuestion& question, const LayoutRequest& request) {
-  return Candidates(question, request).all();
-}
-
 Result<LayoutSearch> search_layouts(const ParallelQuestion& question, const LayoutRequest& request, unsigned threads) {
   const std::vector<ParallelLayout> layouts = candidate_layouts(question, request);
   if (layouts.empty()) return fail(no_layout(question, request));
@@ -219,7 +218,7 @@ Result<LayoutSearch> search_layouts(const ParallelQuestion& question, const Layo
   LayoutSearch search{
       .front = {}, .smallest = {}, .tried = layouts.size(), .global_batch = layouts.front().global_batch};
   std::vector<ParallelAnswer> fitting;
-  for (auto& answer : predict_all(question, layouts, threads)) {
+  for (auto& answer : time_layouts(question, layouts, threads)) {
     if (!answer) continue;
     if (answer->fits())
       fitting.push_back(std::move(*answer));

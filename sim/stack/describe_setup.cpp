@@ -110,6 +110,7 @@ std::string ranks_text(const StackSetup& setup) {
   if (setup.zero > 0) {
     text += fmt::format(", ZeRO-{}", setup.zero);
     if (sharing_ranks(setup) > 1) text += fmt::format(" over {} GPUs", sharing_ranks(setup));
+    if (setup.context_ranks > 1) text += ", sequence ranks among them";
   } else if (setup.data_ranks > 1) {
     text += fmt::format(", {} data-parallel replicas", setup.data_ranks);
   }

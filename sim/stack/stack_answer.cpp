@@ -54,6 +54,7 @@ void add_times(FitAnswer& answer, const Recipe& recipe, const StackSetup& setup,
   answer.phases = {.forward_seconds = time.forward, .backward_seconds = time.backward, .optimizer_seconds = time.optimizer,
                    .exposed_transfer_seconds = time.exposed_transfer, .exposed_communication_seconds = time.exposed_communication};
   if (time.step <= 0) return;
+  answer.bubble_fraction = time.bubble / time.step;
   const double samples = static_cast<double>(recipe.micro_batch * recipe.accumulate * setup.data_ranks);
   answer.samples_per_second = samples / time.step;
   answer.tokens_per_second = answer.samples_per_second * static_cast<double>(recipe.sequence * setup.preference.sequences());

@@ -189,15 +189,18 @@ TEST_CASE("a plan that is made, validated, simulated, run and compared agrees wi
   CHECK(both.code == 0);
   CHECK_THAT(both.out, Catch::Contains("the other      this run of the step") && !Catch::Contains("predicted") && !Catch::Contains("error"));
   CHECK_THAT(both.out, Catch::Contains("losses: the same bits in all 6 steps") && !Catch::Contains("more than the plan"));
-  REQUIRE(plimsoll_in(folder, {"run", kTinyModel, "--data", kText, "--steps", "4", "--strategy", "recompute", "-o", "third.plimsoll"}).code == 0);
+  REQUIRE(plimsoll_in(folder, {"run", kTinyModel, "--data", kText, "--steps", "4", "--matmul", "onednn", "--strategy", "recompute", "-o", "third.plimsoll"}).code == 0);
   const ChildEnd apart = plimsoll_in(folder, {"compare", "run.plimsoll", "third.plimsoll"});
   CHECK(apart.code == 0);
   CHECK_THAT(apart.out, Catch::Contains("the other  third.plimsoll, 'recompute': ") && Catch::Contains("this run   run.plimsoll, '"));
   CHECK_THAT(apart.out, Catch::Contains("losses: the same bits in all 4 steps"));
   CHECK_THAT(plimsoll_in(folder, {"compare", "run.plimsoll", "third.plimsoll", "--json"}).out, Catch::Contains("\"same_bits\": true"));
-  REQUIRE(plimsoll_in(folder, {"run", kTinyModel, "--data", kText, "--steps", "4", "--seed", "2", "--clip", "0.5", "-o", "seed.plimsoll"}).code == 0);
+  REQUIRE(plimsoll_in(folder, {"run", kTinyModel, "--data", kText, "--steps", "4", "--matmul", "onednn", "--seed", "2", "--clip", "0.5", "-o", "seed.plimsoll"}).code == 0);
   const ChildEnd seeds = plimsoll_in(folder, {"compare", "third.plimsoll", "seed.plimsoll"});
   CHECK_THAT(seeds.out, Catch::Contains("they differ in more than the plan: clipping (0.5 and 1), seed (2 and 1)\n"));
+  REQUIRE(plimsoll_in(folder, {"run", kTinyModel, "--data", kText, "--steps", "4", "--matmul", "openblas", "-o", "blas.plimsoll"}).code == 0);
+  CHECK_THAT(plimsoll_in(folder, {"compare", "third.plimsoll", "blas.plimsoll"}).out,
+             Catch::Contains("they differ in more than the plan: library of matrix products (openblas and onednn)\n"));
   CHECK_THAT(seeds.out, Catch::Contains("losses: apart from step 1 on"));
 }
 

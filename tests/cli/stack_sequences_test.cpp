@@ -29,7 +29,7 @@ TEST_CASE("ranks share a sequence under DeepSpeed, and say how or not") {
 
 TEST_CASE("ranks share a sequence in a ring under PyTorch, and say how or not") {
   shared_and_said({"--stack", "pytorch"}, "ring",
-                  Contains("sequences shared by 8 GPUs, ZeRO-3 over 8 GPUs") && Contains("shared by ring attention") && Contains("attention is cuDNN's"));
+                  Contains("sequences shared by 8 GPUs, ZeRO-3 over 8 GPUs, sequence ranks among them") && Contains("shared by ring attention") && Contains("attention is cuDNN's"));
 }
 
 TEST_CASE("sequences of varying length come from a range or a file") {

@@ -52,7 +52,12 @@ Result<void> check_rank_experts(const ModelSpec& spec, const StackSetup& setup) 
   if (const auto fits = divides("--ep", setup.expert_ranks, spec.experts.count, "experts"); !fits) return fits;
   if (const auto fits = divides("--tp", setup.tensor_ranks, spec.experts.shared_width, "columns of the shared expert"); !fits) return fits;
   if (const auto fits = divides("--etp", each, spec.expert_width(), "columns of an expert"); !fits) return fits;
-  return divides("--ep", setup.expert_ranks * each, setup.data_ranks * setup.context_ranks * setup.tensor_ranks, "ranks of a stage");
+  const std::int64_t ranks = setup.data_ranks * setup.context_ranks * setup.tensor_ranks;
+  if (ranks % (setup.expert_ranks * each) == 0) return {};
+  return fail({.kind = ErrorKind::kInput,
+               .what = fmt::format("{} ranks of a stage do not divide by --ep {} x {} ranks that share each expert (--etp, as --tp where it is not said)",
+                                   ranks, setup.expert_ranks, each),
+               .where = "--ep", .remedy = each > 1 ? "choose a degree that divides it, or take --etp 1" : "choose a degree that divides it"});
 }
 
 }  // namespace plimsoll

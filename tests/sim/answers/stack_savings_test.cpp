@@ -75,15 +75,42 @@ TEST_CASE("a copy of the model to hold preferences against is what can be left o
 }
 
 // Weights, gradients and states of 8.03 B parameters take 16 bytes each: 120 GiB, whatever is recomputed.
-TEST_CASE("where states alone are too many only a plan of ours is left, if memory around the GPU holds them") {
-  CHECK(words_of(told(under_pytorch("llama3-8b", 1))).empty());
+TEST_CASE("where states alone are too many adapters beside 4 bits are left, and a plan of ours if memory around the GPU holds them") {
+  const std::string adapters = "--lora 16 --base-bits 4 --recompute full";
+  Question whole = under_pytorch("llama3-8b", 1);
+  const FitAnswer large = told(whole);
+  CHECK(words_of(large) == std::vector{adapters});
+  whole.recipe.adapter = {16, 32, adapter_targets(whole.spec), BaseStorage::kNf4};
+  whole.stack->recomputation = Recomputation::kFull;
+  const FitAnswer beside = told(whole);
+  CHECK(beside.fits);
+  CHECK(beside.step_seconds == large.smaller[0].step_seconds);
   Question question = under_pytorch("gpt2-xl", 1);
   const FitAnswer answer = told(question);
   REQUIRE_FALSE(answer.fits);
-  CHECK(words_of(answer) == std::vector<std::string>{"a plan of plimsoll's own, without --stack"});
+  CHECK(words_of(answer) == std::vector<std::string>{adapters, "a plan of plimsoll's own, without --stack"});
   question.stack->data_ranks = 2;
   question.stack->zero = 0;
-  CHECK(words_of(told(question)).empty());
+  CHECK(words_of(told(question)) == std::vector{adapters});
+}
+
+// 8.03 B frozen parameters take 15 GiB in two bytes, 7.4 in four bits with embedding and head in fp32; blocks of 14,336 tokens keep 9 GiB beside
+// them, of 23.2. Where no block is recomputed and logits are whole, all three are advised.
+TEST_CASE("a frozen model in two bytes is advised to be kept in 4 bits where nothing else is enough") {
+  Question question = under_pytorch("llama3-8b", 1);
+  question.recipe.adapter = {16, 32, adapter_targets(question.spec), BaseStorage::kCompute};
+  question.stack->recomputation = Recomputation::kFull;
+  question.stack->fused_head = true;
+  question.spec.max_positions = question.recipe.sequence = 14336;
+  const FitAnswer answer = told(question);
+  REQUIRE_FALSE(answer.fits);
+  REQUIRE_FALSE(answer.smaller.empty());
+  CHECK(answer.smaller[0].what == "--base-bits 4");
+  question.stack->recomputation = Recomputation::kNone;
+  question.stack->fused_head = false;
+  const FitAnswer neither = told(question);
+  REQUIRE_FALSE(neither.smaller.empty());
+  CHECK(neither.smaller[0].what == "--base-bits 4 --recompute full --fused-head");
 }
 
 // 25 GB of GPT-2 XL's states: half of them a GPU, 12.5, with gathered blocks, logits and what blocks keep, 23.2 GiB of two boards hold.
