@@ -72,7 +72,8 @@ std::string enough_gpus(const CLI::App& command, const FitFlags& flags, const Pa
     const auto found = search_layouts(asked->question, *request);
     if (!found || found->front.empty()) continue;
     const ParallelAnswer& best = found->front.front();
-    return fmt::format("  to fit  --gpus {} ({}, {} a step)\n", machine.gpus, describe(best.layout), to_text(from_seconds(best.step_seconds)));
+    return fmt::format("  to fit  {} GPUs ({}, {} for {} sequences)\n", machine.gpus, describe(best.layout), to_text(from_seconds(best.step_seconds)),
+                       best.layout.global_batch);
   }
   return {};
 }

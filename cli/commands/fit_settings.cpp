@@ -63,9 +63,13 @@ Result<void> check_goes(const CLI::App& command, const FitFlags& flags) {
 }
 
 /// Data ranks, and what they have of a step, where degrees are not chosen.
-Result<void> check_divides(const FitFlags& flags, const Question& question) {
-  const std::int64_t data = question.stack->data_ranks, batch = *flags.training.global_batch;
-  if (chooses_layouts(question) || batch % data == 0) return {};
+Result<void> check_divides(const OpenSettings& open, const Question& question) {
+  const std::int64_t data = question.stack->data_ranks, batch = open.global_batch, micro = open.said.micro_batch.value_or(1);
+  if (chooses_layouts(question) || batch % (data * micro) == 0) return {};
+  if (batch % data == 0) {
+    return fail({.kind = ErrorKind::kInput, .what = fmt::format("--global-batch {} is not a multiple of --batch {} x {} data ranks", batch, micro, data),
+                 .where = {}, .remedy = "leave --batch out, which is then chosen"});
+  }
   return fail({.kind = ErrorKind::kInput, .what = fmt::format("--global-batch {} does not divide by {} data ranks", batch, data), .where = "--global-batch",
                .remedy = fmt::format("take a multiple of {}", data)});
 }
@@ -84,8 +88,11 @@ std::vector<std::string> notes_of(const AskedQuestion& asked, const SettingsAnsw
 Result<AskedQuestion> read_open(const FitFlags& flags) {
   FitFlags open = flags;
   open.training.global_batch = std::nullopt;  // of all GPUs, however they share it
-  if (open.stack.stack == "megatron") open.machine.gpus = 1;
-  return read_question(open);
+  const bool chosen = open.stack.stack == "megatron";
+  if (chosen) open.machine.gpus = 1;
+  auto asked = read_question(open);
+  if (asked && chosen) std::erase_if(asked->notes, [](const std::string& note) { return note.starts_with("--network is between nodes"); });
+  return asked;
 }
 
 std::string boards_text(const FitAnswer& best, const AskedQuestion& asked) {
@@ -99,9 +106,10 @@ Result<Answered> fit_settings(const CLI::App& command, const FitFlags& flags, co
   if (const auto goes = check_goes(command, flags); !goes) return fail(goes.error());
   const auto asked = read_open(flags);
   if (!asked) return fail(asked.error());
-  if (const auto divides = check_divides(flags, asked->question); !divides) return fail(divides.error());
+  const OpenSettings open = open_settings(command, flags, asked->question);
+  if (const auto divides = check_divides(open, asked->question); !divides) return fail(divides.error());
   std::optional<WaitingLine> waiting("trying settings");
-  auto found = best_settings(asked->question, open_settings(command, flags, asked->question), [&](double share) { waiting->tell(share); });
+  auto found = best_settings(asked->question, open, [&](double share) { waiting->tell(share); });
   if (!found) return fail(found.error());
   if (!found->best.fits) {  // and what would
     if (auto more = answer_question(found->question, {.room_budget = kRoomBudget})) found->best = std::move(*more);

@@ -170,6 +170,10 @@ Result<ExitCode> answer_largest(LargestFlags flags) {
   LargestTable table;
   const auto growth = read_growth(flags, table);
   if (!growth) return fail(growth.error());
+  if (flags.asked.training.global_batch && flags.asked.machine.gpus > 1) {
+    return fail({.kind = ErrorKind::kInput, .what = "the strategies that are compared divide a step over several GPUs in different ways, and --global-batch does not say what each has", .where = "--global-batch",
+                 .remedy = "say --batch and --accumulate of a GPU"});
+  }
   const auto asked = read_question(flags.asked);
   if (!asked) return fail(asked.error());
   table.machine = asked->machine;

@@ -240,7 +240,7 @@ std::string connections(const ExportedTraining& training) {
   return one ? "export CUDA_DEVICE_MAX_CONNECTIONS=1\n" : "";
 }
 
-/// How it is started: on one node, or on nodes of eight GPUs, each of which says which it is.
+/// How it is started: a multiple of eight GPUs on nodes of eight, each of which says which it is; any other number on one node.
 std::string launch(std::int64_t gpus) {
   constexpr std::int64_t kNode = 8;
   if (gpus <= kNode || gpus % kNode != 0) return fmt::format("torchrun --nproc-per-node {}", gpus);

@@ -72,6 +72,27 @@ std::size_t certain_ones(const Looks& looks) {
       std::count_if(looks.begin(), looks.end(), [](const auto& one) { return one && *one && (*one)->fits && (*one)->certain; }));
 }
 
+/// The fastest layout with other micro-batches, of which the coarse comparison has powers of two alone.
+void look_beside_fastest(const OpenSettings& open, Seen& seen, unsigned threads) {
+  std::optional<std::size_t> fastest;
+  for (std::size_t i = 0; i < seen.looks.size(); ++i) {
+    const bool fits = *seen.looks[i] && (*seen.looks[i])->fits && (*seen.looks[i])->certain;
+    if (fits && (!fastest || (*seen.looks[i])->step_seconds < (*seen.looks[*fastest])->step_seconds)) fastest = i;
+  }
+  if (!fastest) return;
+  const Question best = seen.settings[*fastest];
+  const std::int64_t share = best.recipe.micro_batch * best.recipe.accumulate, begin = static_cast<std::int64_t>(seen.settings.size());
+  for (const std::int64_t size : micro_batch_sizes(share, open)) {
+    if (size == best.recipe.micro_batch || (best.stack->chunks > 1 && share / size % best.stack->stages != 0)) continue;
+    seen.settings.push_back(best);
+    seen.settings.back().recipe.micro_batch = size;
+    seen.settings.back().recipe.accumulate = share / size;
+  }
+  seen.looks.resize(seen.settings.size());
+  const auto look = [&](std::size_t i) { seen.looks[begin + i] = look_at(seen.settings[begin + i]); };
+  parallel_for(seen.settings.size() - begin, look, threads);
+}
+
 Result<Seen> look_at_fastest(const Question& question, const OpenSettings& open, const std::function<void(double)>& tell, unsigned threads) {
   const auto layouts = fast_layouts(question, open, threads);
   if (!layouts) return fail(layouts.error());
@@ -84,6 +105,7 @@ Result<Seen> look_at_fastest(const Question& question, const OpenSettings& open,
     parallel_for(end - begin, [&](std::size_t i) { seen.looks[begin + i] = look_at(seen.settings[begin + i]); }, threads);
     if (tell) tell(std::max(static_cast<double>(certain_ones(seen.looks)) / kEnough, static_cast<double>(end) / static_cast<double>(most)));
   }
+  look_beside_fastest(open, seen, threads);
   return seen;
 }
 
@@ -165,7 +187,10 @@ Result<SettingsAnswer> best_settings(const Question& question, const OpenSetting
   const auto seen = coarse ? look_at_fastest(question, open, tell, threads) : Result<Seen>(look_at_rows(question, open, tell, threads));
   if (!seen) return fail(seen.error());
   const std::vector<std::size_t> fitting = fitting_of(*seen);
-  if (fitting.empty() && may_offload_shards(question, open)) return best_settings(question, with_shards_on_host(open), tell, threads);
+  if (fitting.empty() && may_offload_shards(question, open)) {
+    auto away = best_settings(question, with_shards_on_host(open), tell, threads);
+    if (away && away->best.fits) return away;
+  }
   const auto chosen = choose(*seen, fitting);
   if (!chosen) return fail(chosen.error());
   auto best = answer_for_stack(seen->settings[*chosen]);

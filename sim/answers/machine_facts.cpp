@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string_view>
 
 #include "formats/machines/constant_table.h"
 
@@ -41,6 +42,13 @@ double writing_hosts(const Question& question) {
   return std::ceil(static_cast<double>(different) / kGpusOfHost);
 }
 
+/// Modules on server boards: SXM by name, and those that are sold in no other form.
+bool is_of_servers(const std::string& name) {
+  constexpr std::string_view kModules[] = {"H20 ", "GH200", "GB200", "GB300", "MI250", "MI300", "MI325", "MI355"};
+  const auto begins = [&](std::string_view module) { return name.find(module) != std::string::npos; };
+  return begins("SXM") || std::ranges::any_of(kModules, begins);
+}
+
 }  // namespace
 
 MachineFacts machine_facts(const Question& question, std::int64_t gpus) {
@@ -58,7 +66,7 @@ MachineFacts machine_facts(const Question& question, std::int64_t gpus) {
   if (question.machine) {
     facts.has_gpu = true;
     facts.board_watts = question.machine->gpu.power_watts;
-    facts.in_servers = question.machine->gpu.name.find("SXM") != std::string::npos;
+    facts.in_servers = is_of_servers(question.machine->gpu.name);
     facts.board_origin = fmt::format("board power of {} in the catalogue", question.machine->gpu.name);
   }
   set_drive(facts, question);

@@ -7,6 +7,8 @@
 namespace plimsoll {
 namespace {
 
+constexpr std::int64_t kMostSequences = 1024;  ///< of a micro-batch that is looked at
+
 /// What waits elsewhere than on the GPU.
 struct Homes {
   Home parameters = Home::kDevice;
@@ -70,18 +72,6 @@ std::vector<Recomputation> recomputations(const Question& question, const OpenSe
   return {Recomputation::kNone, Recomputation::kFull};  // others' trainers have no option for selective ones
 }
 
-constexpr std::int64_t kMostSequences = 1024;  ///< of a micro-batch that is looked at
-
-/// What divides a data rank's share of a step.
-std::vector<std::int64_t> micro_batches(std::int64_t each, const OpenSettings& open) {
-  std::vector<std::int64_t> sizes;
-  if (open.said.micro_batch) return each % *open.said.micro_batch == 0 ? std::vector{*open.said.micro_batch} : sizes;
-  for (std::int64_t size = 1; size <= std::min(each, kMostSequences); ++size) {
-    if (each % size == 0) sizes.push_back(size);
-  }
-  return sizes;
-}
-
 /// What waits where.
 std::string home_options(const StackSetup& setup) {
   std::string text;
@@ -118,6 +108,15 @@ std::string degree_options(const StackSetup& setup, const LayoutRequest& said) {
 
 bool chooses_layouts(const Question& question) { return question.stack->stack == Stack::kMegatron && question.machine.has_value(); }
 
+std::vector<std::int64_t> micro_batch_sizes(std::int64_t share, const OpenSettings& open) {
+  std::vector<std::int64_t> sizes;
+  if (open.said.micro_batch) return share % *open.said.micro_batch == 0 ? std::vector{*open.said.micro_batch} : sizes;
+  for (std::int64_t size = 1; size <= std::min(share, kMostSequences); ++size) {
+    if (share % size == 0) sizes.push_back(size);
+  }
+  return sizes;
+}
+
 std::vector<Question> program_settings(const Question& question, const OpenSettings& open) {
   std::vector<Question> all;
   const std::int64_t data = question.stack->data_ranks;
@@ -125,7 +124,7 @@ std::vector<Question> program_settings(const Question& question, const OpenSetti
   const std::int64_t each = open.global_batch / data;
   for (const Question& shared : shared_out(question, open)) {
     for (const Recomputation rule : recomputations(question, open)) {
-      for (const std::int64_t size : micro_batches(each, open)) {
+      for (const std::int64_t size : micro_batch_sizes(each, open)) {
         all.push_back(shared);
         all.back().stack->recomputation = rule;
         all.back().recipe.micro_batch = size;

@@ -26,6 +26,9 @@ bool chooses_layouts(const Question& question);
 /// and what data ranks share and offload. Settings that differ in their micro-batch alone stand one after another, the smallest first.
 std::vector<Question> program_settings(const Question& question, const OpenSettings& open);
 
+/// Sizes of a micro-batch of which a data rank's share of a step is a multiple, or the one that is said.
+std::vector<std::int64_t> micro_batch_sizes(std::int64_t share, const OpenSettings& open);
+
 /// The same question under a layout's degrees.
 Question under_layout(Question question, const ParallelLayout& layout);
 

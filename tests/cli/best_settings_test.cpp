@@ -59,7 +59,8 @@ TEST_CASE("best settings of nobody, or of what was said otherwise, are refused")
   CHECK_THAT(refusal({}), Contains("a program that is named"));
   CHECK_THAT(refusal({"--stack", "deepspeed", "--strategy", "zero-offload"}), Contains("--strategy"));
   CHECK_THAT(refusal({"--stack", "pytorch", "--what-would-help"}), Contains("--what-would-help"));
-  CHECK_THAT(refusal({"--stack", "pytorch", "--workload", "inference"}), Contains("--best-settings"));
+  CHECK_THAT(refusal({"--stack", "pytorch", "--workload", "inference"}), Contains("leave it or --workload out"));
+  CHECK_THAT(refusal({"--stack", "pytorch", "--batch", "3", "--global-batch", "16"}), Contains("--batch 3 x 2 data ranks"));
 }
 
 TEST_CASE("a global batch of another program's is that of all its GPUs") {

@@ -134,6 +134,26 @@ TEST_CASE("a mixed precision that a GPU lacks is refused with its reason, not as
   CHECK_THAT(refused.error().what, Catch::Contains("bf16"));
 }
 
+// 48 sequences a rank: of micro-batches that are powers of two none is larger than 16, and the largest that fits has the fewest launches.
+TEST_CASE("of Megatron-LM's fastest layout micro-batches of every size are looked at") {
+  const Question question = under(Stack::kMegatron, "bert-base", "A100 80GB SXM4", 2, 128);
+  const SettingsAnswer found = best_settings(question, {.gpus = 2, .global_batch = 96}).value();
+  Question whole = found.question;
+  whole.recipe.micro_batch = 48 * found.question.stack->stages * found.question.stack->tensor_ranks;
+  whole.recipe.accumulate = 1;
+  CHECK(found.best.step_seconds <= answer_for_stack(whole).value().step_seconds);
+  CHECK(found.question.recipe.micro_batch > 16);
+}
+
+TEST_CASE("where shards in host memory are not told either the nearest setting is") {
+  Question question = under(Stack::kPytorch, "qwen2.5-3b", "RTX 4090", 2, 1024);
+  question.stack->preference.method = PreferenceMethod::kDpo;
+  question.stack->fused_head = true;
+  const SettingsAnswer found = best_settings(question, {.gpus = 2, .global_batch = 16}).value();
+  CHECK_FALSE(found.best.fits);
+  CHECK(found.chosen.look.short_of > Bytes(0));
+}
+
 TEST_CASE("Megatron-LM's layouts are compared coarsely, and what is chosen is predicted in full") {
   const Question question = under(Stack::kMegatron, "gpt3-6.7b", "A100 80GB SXM4", 8, 2048);
   const SettingsAnswer found = best_settings(question, {.gpus = 8, .global_batch = 64}).value();
