@@ -216,11 +216,11 @@ TEST_CASE("two runs differ by shares of the other, in the table, in JSON and for
   CHECK(step["other_untraced_seconds"].get<double>() == Approx(0.10910).epsilon(1e-3));
   CHECK_THAT(plimsoll_in(folder, {"compare", ours, runs + "again/gpt2-medium-2.5gib-auto.plimsoll"}).out, !Catch::Contains("10.936691 and 10.936691"));
 
-  const Arguments plain{"run", kTinyModel, "--data", kText, "--steps", "4", "--strategy", "recompute", "-o", "run.plimsoll", "--save", "tuned"};
+  const Arguments plain{"run", kTinyModel, "--data", kText, "--steps", "4", "--matmul", "onednn", "--strategy", "recompute", "-o", "run.plimsoll", "--save", "tuned"};
   REQUIRE(plimsoll_in(folder, plain).code == 0);
   const ChildEnd boards = plimsoll_in(folder, {"compare", "run.plimsoll", ours});
   CHECK_THAT(boards.out, Catch::Contains("board (H100 SXM5 80GB and CPU)") && Catch::Contains("model ("));
-  REQUIRE(plimsoll_in(folder, {"run", kTinyModel, "--data", kText, "--steps", "4", "--init", "tuned", "-o", "init.plimsoll"}).code == 0);
+  REQUIRE(plimsoll_in(folder, {"run", kTinyModel, "--data", kText, "--steps", "4", "--matmul", "onednn", "--init", "tuned", "-o", "init.plimsoll"}).code == 0);
   CHECK_THAT(plimsoll_in(folder, {"compare", "run.plimsoll", "init.plimsoll"}).out, Catch::Contains("more than the plan: --init (tuned and none)\n"));
   REQUIRE(plimsoll_in(folder, {"plan", kTinyModel, "--strategy", "resident", "--timeline", "other.plimsoll", "-o", "other.json"}).code == 0);
   const ChildEnd other = plimsoll_in(folder, {"compare", "run.plimsoll", "other.plimsoll"});

@@ -55,8 +55,8 @@ Result<void> check_rank_experts(const ModelSpec& spec, const StackSetup& setup) 
   const std::int64_t ranks = setup.data_ranks * setup.context_ranks * setup.tensor_ranks;
   if (ranks % (setup.expert_ranks * each) == 0) return {};
   return fail({.kind = ErrorKind::kInput,
-               .what = fmt::format("{} ranks of a stage do not divide by --ep {} x {} ranks that share each expert (--etp, as --tp where it is not said)",
-                                   ranks, setup.expert_ranks, each),
+               .what = fmt::format("{} ranks of a stage do not divide by {}: --ep {} x {} ranks that share each expert (--etp, as --tp where it is not said)",
+                                   ranks, setup.expert_ranks * each, setup.expert_ranks, each),
                .where = "--ep", .remedy = each > 1 ? "choose a degree that divides it, or take --etp 1" : "choose a degree that divides it"});
 }
 
