@@ -166,8 +166,8 @@ TEST_CASE("logits are those of transformers: to the rounding of their file in fp
 }
 
 // AdamW divides by the gradient's own size, so that the rounding of a gradient near zero moves its weight by a whole step. Whether
-// one falls so depends on the processor's instructions: with AVX-512, AVX2 and SSE4.1 fp32 comes to at most 5e-7 for most models, to
-// 9e-5, 1.4e-4 and 6e-5 for llama3. None of t5's ReLUs reads a number within rounding of zero, as make_reference.py chose it.
+// one falls so depends on the processor's instructions; of llama3 none does, with AVX2, AVX and SSE4.1 (3e-7), as make_reference.py chose
+// it. None of t5's ReLUs reads a number within rounding of zero either.
 TEST_CASE("twenty steps of AdamW have the losses of PyTorch's AdamW on transformers' model") {
   for (const std::string& name : all_models()) {
     const std::vector<double> theirs = reference_losses(kReferenceData / name);
