@@ -61,15 +61,14 @@ Result<std::optional<TrainingAnswer>> whole_training(const FitFlags& flags, cons
 }
 
 /// The fewest GPUs, in doublings, with which a layout fits where none does.
-std::string enough_gpus(const CLI::App& command, const FitFlags& flags, const ParallelFlags& parallel) {
+std::string enough_gpus(const FitFlags& flags, const ParallelFlags& parallel, const LayoutRequest& request) {
   constexpr std::int64_t kMost = 8;
   for (std::int64_t more = 2; more <= kMost; more *= 2) {
     MachineFlags machine = flags.machine;
     machine.gpus *= static_cast<int>(more);
     const auto asked = read_parallel(flags.model, parallel, flags.stack, machine, flags.training);
-    const auto request = read_layout(command, parallel, flags.stack, flags.training);
-    if (!asked || !request) return {};
-    const auto found = search_layouts(asked->question, *request);
+    if (!asked) return {};
+    const auto found = search_layouts(asked->question, request);
     if (!found || found->front.empty()) continue;
     const ParallelAnswer& best = found->front.front();
     return fmt::format("  to fit  {} GPUs ({}, {} for {} sequences)\n", machine.gpus, describe(best.layout), to_text(from_seconds(best.step_seconds)),
@@ -113,7 +112,7 @@ Result<Answered> fit_parallel(const CLI::App& command, const FitFlags& flags, co
   if (!fits && found->smallest.empty()) return refuse("no layout could be timed", "plimsoll simulate says why of one");
   asked->question.layout = (fits ? found->front : found->smallest).front().layout;
   const auto best = predict_parallel(asked->question);  // every micro-batch, not in proportion
-  const std::string more = fits || form.json || form.csv ? std::string() : enough_gpus(command, flags, parallel);
+  const std::string more = fits || form.json || form.csv ? std::string() : enough_gpus(flags, parallel, *request);
   waiting.reset();
   if (!best) return fail(best.error());
   const auto training = whole_training(flags, asked->question, *best);

@@ -6,7 +6,6 @@
 #include <optional>
 
 #include "cli/options/partner_options.h"
-#include "cli/options/workload_flags.h"
 #include "cli/print/print_fit.h"
 #include "cli/print/print_settings.h"
 #include "cli/print/print_training.h"
@@ -21,32 +20,13 @@ tl::unexpected<Error> refuse(std::string what, std::string remedy) {
   return fail({.kind = ErrorKind::kInput, .what = std::move(what), .where = "--best-settings", .remedy = std::move(remedy)});
 }
 
-template <typename Value>
-std::optional<Value> if_said(const StackFlags& flags, const char* option, Value value) {
-  return is_given(flags, option) ? std::optional(value) : std::nullopt;
-}
-
-bool typed(const CLI::App& command, const std::string& option) {
-  const std::vector<std::string> given = given_options(command);
-  return std::find(given.begin(), given.end(), option) != given.end();
-}
-
 /// What of the settings is said stays.
 OpenSettings open_settings(const CLI::App& command, const FitFlags& flags, const Question& question) {
   const StackFlags& stack = flags.stack;
   const StackSetup& setup = *question.stack;
-  OpenSettings open{.gpus = std::max<std::int64_t>(gpus_of(setup), flags.machine.gpus), .global_batch = *flags.training.global_batch, .said = {},
-                    .homes = !is_given(stack, "--offload") && !is_given(stack, "--placement")};
-  open.said.data_ranks = if_said(stack, "--dp", stack.gpus);
-  open.said.tensor_ranks = if_said(stack, "--tp", stack.tensor_ranks);
-  open.said.stages = if_said(stack, "--pp", stack.stages);
-  open.said.chunks = if_said(stack, "--chunks", stack.chunks);
-  open.said.context_ranks = if_said(stack, "--cp", stack.context_ranks);
-  open.said.expert_ranks = if_said(stack, "--ep", stack.expert_ranks);
-  open.said.sequence_parallel = if_said(stack, "--sequence-parallel", stack.sequence_parallel);
-  open.said.zero = if_said(stack, "--zero", stack.zero);
+  OpenSettings open{.gpus = std::max<std::int64_t>(gpus_of(setup), flags.machine.gpus), .global_batch = *flags.training.global_batch,
+                    .said = said_degrees(command, stack, flags.training), .homes = !is_given(stack, "--offload") && !is_given(stack, "--placement")};
   if (is_given(stack, "--recompute")) open.said.recomputation = setup.recomputation;
-  if (typed(command, "--batch")) open.said.micro_batch = flags.training.batch;
   return open;
 }
 
@@ -55,7 +35,7 @@ Result<void> check_goes(const CLI::App& command, const FitFlags& flags) {
     return refuse("it chooses the settings of a program that is named", "add --stack pytorch, deepspeed, megatron or another; plimsoll's own plan is searched without it");
   }
   if (flags.strategy != "auto") return refuse("--strategy says settings that it would choose", "leave one of them out");
-  if (typed(command, "--accumulate")) return refuse("how many micro-batches a step accumulates is chosen", "say --global-batch in place of --accumulate");
+  if (command.count("--accumulate") > 0) return refuse("how many micro-batches a step accumulates is chosen", "say --global-batch in place of --accumulate");
   if (flags.training.global_batch.value_or(0) < 1) {
     return refuse("all settings have as many sequences a step, which nobody said", "add --global-batch 256, or as many as all GPUs shall read in a step");
   }

@@ -229,11 +229,8 @@ Result<void> check_no_layout(const CLI::App& command, const StackFlags& stack) {
       option == "--micro-batch" ? "say --batch" : "leave it or --stack out");
 }
 
-Result<LayoutRequest> read_layout(const CLI::App& command, const ParallelFlags& flags, const StackFlags& stack,
-                                  const TrainingFlags& training) {
+LayoutRequest said_degrees(const CLI::App& command, const StackFlags& stack, const TrainingFlags& training) {
   LayoutRequest request;
-  if (given(command, "--accumulate"))
-    return refuse("--accumulate", "micro-batches follow from the layout", "say --global-batch");
   request.data_ranks = if_given(command, "--dp", stack.gpus);
   request.tensor_ranks = if_given(command, "--tp", stack.tensor_ranks);
   request.stages = if_given(command, "--pp", stack.stages);
@@ -241,18 +238,26 @@ Result<LayoutRequest> read_layout(const CLI::App& command, const ParallelFlags& 
   request.expert_ranks = if_given(command, "--ep", stack.expert_ranks);
   request.zero = if_given(command, "--zero", stack.zero);
   request.sequence_parallel = if_given(command, "--sequence-parallel", stack.sequence_parallel);
+  request.chunks = if_given(command, "--chunks", stack.chunks);
+  request.micro_batch = if_given(command, "--batch", training.batch);
+  request.global_batch = training.global_batch;
+  return request;
+}
+
+Result<LayoutRequest> read_layout(const CLI::App& command, const ParallelFlags& flags, const StackFlags& stack,
+                                  const TrainingFlags& training) {
+  if (given(command, "--accumulate"))
+    return refuse("--accumulate", "micro-batches follow from the layout", "say --global-batch");
+  LayoutRequest request = said_degrees(command, stack, training);
   request.schedule = if_given(command, "--schedule", flags.schedule);
   if (request.schedule) {
     if (const auto known = find_schedule_kind(*request.schedule); !known)
       return refuse("--schedule", known.error().what, known.error().remedy);
   }
-  request.chunks = if_given(command, "--chunks", stack.chunks);
-  request.micro_batch = if_given(command, "--micro-batch", flags.micro_batch);
-  if (given(command, "--batch")) {
+  if (const auto micro = if_given(command, "--micro-batch", flags.micro_batch)) {
     if (request.micro_batch) return refuse("--batch", "--batch and --micro-batch are the same", "give one of them");
-    request.micro_batch = training.batch;
+    request.micro_batch = micro;
   }
-  request.global_batch = training.global_batch;
   if (given(command, "--context") && request.context_ranks.value_or(1) == 1)
     return refuse("--context", "it says how --cp ranks share a sequence", "add --cp");
   request.context = flags.context == "ulysses" ? ContextKind::kUlysses : ContextKind::kRing;

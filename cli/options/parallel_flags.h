@@ -40,6 +40,9 @@ void add_parallel_flags(CLI::App& command, ParallelFlags& flags);
 Result<LayoutRequest> read_layout(const CLI::App& command, const ParallelFlags& flags, const StackFlags& stack,
                                   const TrainingFlags& training);
 
+/// Of those, the degrees and the micro-batch that were typed as another program's options too.
+LayoutRequest said_degrees(const CLI::App& command, const StackFlags& stack, const TrainingFlags& training);
+
 /// A training on many devices as the options state it, but for its layout.
 struct AskedParallel {
   ParallelQuestion question;

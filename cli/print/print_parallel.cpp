@@ -135,7 +135,7 @@ std::string phases_json(const RankSeconds& s) {
       .str();
 }
 
-/// A count without an allocator is not to be held to less than its margin in `fit --stack megatron`.
+/// Memory is counted without an allocator here: within 3 %, the share of `fit --stack` (predict_stack), it is not decided.
 std::string verdict_text(const ParallelAnswer& answer) {
   constexpr double kGuard = 0.03;
   const double margin = static_cast<double>((answer.usable - answer.peak()).count) / static_cast<double>(std::max<std::int64_t>(1, answer.usable.count));

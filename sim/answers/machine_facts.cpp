@@ -45,8 +45,8 @@ double writing_hosts(const Question& question) {
 /// Modules on server boards: SXM by name, and those that are sold in no other form.
 bool is_of_servers(const std::string& name) {
   constexpr std::string_view kModules[] = {"H20 ", "GH200", "GB200", "GB300", "MI250", "MI300", "MI325", "MI355"};
-  const auto begins = [&](std::string_view module) { return name.find(module) != std::string::npos; };
-  return begins("SXM") || std::ranges::any_of(kModules, begins);
+  const auto has = [&](std::string_view module) { return name.find(module) != std::string::npos; };
+  return has("SXM") || std::ranges::any_of(kModules, has);
 }
 
 }  // namespace

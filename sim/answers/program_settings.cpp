@@ -82,10 +82,6 @@ std::string home_options(const StackSetup& setup) {
   return text + (setup.automatic_placement ? " --placement auto" : "");
 }
 
-std::string rule_text(const StackSetup& setup) {
-  return setup.recomputation == Recomputation::kEvery ? fmt::format("every:{}", setup.every) : std::string(to_text(setup.recomputation));
-}
-
 struct Degree {
   const char* name;
   std::int64_t count;
@@ -158,7 +154,7 @@ std::string settings_options(const Question& question, const OpenSettings& open)
   if (open.homes) text += home_options(setup);
   if (!open.said.micro_batch) text += fmt::format(" --batch {}", question.recipe.micro_batch);
   text += fmt::format(" --accumulate {}", question.recipe.accumulate);
-  if (!open.said.recomputation) text += fmt::format(" --recompute {}", rule_text(setup));
+  if (!open.said.recomputation) text += fmt::format(" --recompute {}", to_text(setup.recomputation));
   return text.substr(1);
 }
 

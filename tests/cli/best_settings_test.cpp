@@ -63,6 +63,27 @@ TEST_CASE("best settings of nobody, or of what was said otherwise, are refused")
   CHECK_THAT(refusal({"--stack", "pytorch", "--batch", "3", "--global-batch", "16"}), Contains("--batch 3 x 2 data ranks"));
 }
 
+TEST_CASE("a pipeline's waiting is the limit where it is longest, and what is exposed is told") {
+  const TemporaryFolder folder;
+  using Catch::Contains;
+  const auto piped = [&](const std::string& accumulate) {
+    return plimsoll_in(folder, {"fit", "gpt2", "--on", "8x A100 80GB SXM4", "--stack", "megatron", "--tp", "2", "--pp", "4", "--accumulate", accumulate}).out;
+  };
+  CHECK_THAT(piped("1"), Contains("limit   waiting for other stages of the pipeline, ") && Contains("exposed communication ") && Contains("; the pipeline waits "));
+  CHECK_THAT(piped("64"), !Contains("limit   waiting") && Contains("; the pipeline waits "));
+}
+
+TEST_CASE("where no layout fits, so many GPUs are named with which one does") {
+  const TemporaryFolder folder;
+  const Arguments line{"fit", "llama3-8b", "--on", "A100 40GB SXM4", "--gpus", "2", "--seq", "1024", "--global-batch", "8"};
+  const ChildEnd few = plimsoll_in(folder, line);
+  CHECK(few.code == 3);
+  CHECK_THAT(few.out, Catch::Contains("none fits; the one above needs least\n  to fit  4 GPUs ("));
+  Arguments more = line;
+  more[5] = "4";
+  CHECK(plimsoll_in(folder, more).code == 0);
+}
+
 TEST_CASE("a global batch of another program's is that of all its GPUs") {
   const TemporaryFolder folder;
   const auto told = [&](const Arguments& more) {

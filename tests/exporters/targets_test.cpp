@@ -82,6 +82,21 @@ TEST_CASE("Megatron's arguments set the environment that its ranks ask for") {
   CHECK_THAT(text({.stack = Stack::kMegatron, .data_ranks = 2}), !Contains("CUDA_DEVICE_MAX_CONNECTIONS"));
 }
 
+TEST_CASE("Megatron's arguments are started on nodes of eight GPUs, where those divide them, and stretch Llama 3's positions") {
+  const auto text = [](std::int64_t ranks, RopeScaling scaling = {}) {
+    ModelSpec spec = small_model(Family::kLlama);
+    spec.rope_scaling = scaling;
+    return text_of(ExportTarget::kMegatron, exported_training(spec, small_recipe(), {.stack = Stack::kMegatron, .data_ranks = ranks}).value());
+  };
+  CHECK_THAT(text(8), Contains("# torchrun --nproc-per-node 8 pretrain_gpt.py"));
+  CHECK_THAT(text(12), Contains("# torchrun --nproc-per-node 12 pretrain_gpt.py"));
+  CHECK_THAT(text(16), Contains("# torchrun --nnodes 2 --nproc-per-node 8 --node-rank $NODE_RANK --master-addr $MASTER_ADDR pretrain_gpt.py"));
+  CHECK_THAT(text(1), !Contains("use-rope-scaling"));
+  CHECK_THAT(text(1, {.kind = RopeScalingKind::kLlama3, .factor = 32}), Contains("  --use-rope-scaling\n  --rope-scaling-factor 32\n"));
+  const std::string other = text(1, {.kind = RopeScalingKind::kLinear, .factor = 4});
+  CHECK_THAT(other, !Contains("  --use-rope-scaling\n") && Contains("stretched otherwise"));
+}
+
 TEST_CASE("Megatron's arguments say a squared ReLU, and there are none for a plain one") {
   const auto of = [](ActivationKind activation) {
     ModelSpec spec = small_model(Family::kGpt2);

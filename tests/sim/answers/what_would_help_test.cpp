@@ -142,6 +142,17 @@ TEST_CASE("of another program only what its rules know is changed, a second GPU 
   CHECK(second);
 }
 
+TEST_CASE("of transformers' models fused kernels are tried, with what fit says of them") {
+  Question question = ask("gpt2", Bytes(0), kGiB * 16);
+  question.stack = StackSetup{};
+  const HelpAnswer help = what_would_help(question).value();
+  question.stack->fused_head = true;
+  CHECK(named(help, "TRL's fused head").answer.step_seconds == answer_question(question).value().step_seconds);
+  question.stack->recomputation = Recomputation::kFull;
+  CHECK(named(help, "recompute full, TRL's fused head").answer.step_seconds == answer_question(question).value().step_seconds);
+  CHECK(named(help, "TRL's fused head").effect == ChangeEffect::kRounding);
+}
+
 TEST_CASE("two memories are filled together where neither holds a plan alone") {
   // GPT-2 XL with AdamW takes 25 GB: 24 of a board and 14 that are left of 16 of RAM hold it.
   MachineOptions options;
