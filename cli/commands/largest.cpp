@@ -24,6 +24,9 @@
 namespace plimsoll {
 namespace {
 
+/// Nothing larger is tried where --most is not said.
+constexpr std::int64_t kMost = 4096, kMostTokens = 1 << 20;
+
 constexpr const char* kUsualModel = "gpt:layers=1,hidden=2048,heads=16,vocab=50257,positions=1024";
 
 struct LargestFlags {
@@ -31,7 +34,7 @@ struct LargestFlags {
   std::string what = "model";
   std::string family;
   std::vector<std::string> strategies;
-  LargestOptions options;
+  std::optional<std::int64_t> most;  ///< in the units that the answer has
   std::string svg;
   bool json = false;
   bool csv = false;
@@ -44,14 +47,21 @@ struct LargestTable {
   std::vector<std::string> models;  ///< that stand in a row; empty: one model grows
   std::string machine;
   std::string model;
+  std::string unit;
   std::vector<ContenderEdge> edges;
   std::vector<std::string> left_out;
+
+  /// "3008 tokens", "1 pair"
+  [[nodiscard]] std::string amount(std::int64_t value) const {
+    const std::int64_t count = in_units(extent, value);
+    return fmt::format("{} {}", count, count == 1 ? unit.substr(0, unit.size() - 1) : unit);
+  }
 };
 
 std::string value_text(const LargestTable& table, const ContenderEdge& edge) {
   if (edge.largest.value == 0) return "none";
   if (!table.models.empty()) return table.models.at(static_cast<std::size_t>(edge.largest.value - 1));
-  const std::string value = fmt::format("{} {}", in_units(table.extent, edge.largest.value), unit_of(table.extent));
+  const std::string value = table.amount(edge.largest.value);
   const bool grows = table.extent == Extent::kLayers || table.extent == Extent::kWidth;
   return grows ? fmt::format("{}B ({})", fmt::format("{:.2f} ", static_cast<double>(edge.largest.parameters) * 1e-9),
                              value)
@@ -65,12 +75,22 @@ double chart_size(const LargestTable& table, const ContenderEdge& edge) {
 
 std::string edge_text(const LargestTable& table, const ContenderEdge& edge) {
   const LargestFit& found = edge.largest;
+  if (found.refused_below > 0) return fmt::format("not monotone: {} do not fit", table.amount(found.refused_below));
   if (!found.monotone) return "not monotone: larger ones fit and smaller do not";
   if (found.window > 0) return fmt::format("longer ones slide over a window of {} tokens, for which plimsoll's own step has no kernels", found.window);
   if (!found.beyond) return found.value > 0 ? "fits all that was tried (--most)" : "";
   const std::int64_t step = in_units(table.extent, 1);
-  return fmt::format("{} more {} short of {}", step > 1 ? fmt::format("{} {}", step, unit_of(table.extent)) : "one", step > 1 ? "are" : "is",
+  return fmt::format("{} more {} short of {}", step > 1 ? fmt::format("{} {}", step, table.unit) : "one", step > 1 ? "are" : "is",
                      to_text(found.beyond->short_of));
+}
+
+/// How far it fits by more than the answer may err, and what is beyond it.
+std::string edge_words(const LargestTable& table, const ContenderEdge& edge) {
+  const LargestFit& found = edge.largest;
+  const std::string beyond = edge_text(table, edge);
+  if (found.certain == found.value) return beyond;
+  const std::string certain = found.certain > 0 ? fmt::format("certain up to {}", in_units(table.extent, found.certain)) : "nothing is certain";
+  return beyond.empty() ? certain : certain + "; " + beyond;
 }
 
 std::string largest_text(const LargestTable& table) {
@@ -79,7 +99,10 @@ std::string largest_text(const LargestTable& table) {
   for (const ContenderEdge& edge : table.edges) {
     const double step = edge.largest.answer.step_seconds;
     text += fmt::format("  {:<20}{:>28}  {:>10}  {}\n", edge.name, value_text(table, edge),
-                        step > 0 ? to_text(from_seconds(step)) : "", edge_text(table, edge));
+                        step > 0 ? to_text(from_seconds(step)) : "", edge_words(table, edge));
+  }
+  for (const ContenderEdge& edge : table.edges) {
+    if (edge.name.starts_with("as-said")) text += fmt::format("  {} is {}\n", edge.name, edge.words);
   }
   for (const std::string& reason : table.left_out) text += fmt::format("  left out: {}\n", reason);
   return text;
@@ -88,8 +111,11 @@ std::string largest_text(const LargestTable& table) {
 std::string edge_json(const LargestTable& table, const ContenderEdge& edge) {
   JsonLine line;
   line.text("strategy", edge.name).text("words", edge.words);
-  if (table.models.empty()) line.integer("largest", in_units(table.extent, edge.largest.value));
-  else line.text("largest", value_text(table, edge));
+  if (table.models.empty()) {
+    line.integer("largest", in_units(table.extent, edge.largest.value)).integer("largest_certain", in_units(table.extent, edge.largest.certain));
+  } else {
+    line.text("largest", value_text(table, edge));
+  }
   line.integer("parameters", edge.largest.parameters).number("step_seconds", edge.largest.answer.step_seconds);
   line.number("samples_per_second", edge.largest.answer.samples_per_second).flag("monotone", edge.largest.monotone);
   return line.raw("beyond_short_bytes", edge.largest.beyond ? std::to_string(edge.largest.beyond->short_of.count) : "null").str();
@@ -102,13 +128,13 @@ std::string largest_json(const LargestTable& table) {
       "{{\n\"format_version\": 1,\n\"machine\": {},\n\"model\": {},\n\"unit\": {},\n\"largest\": {},\n\"left_out\": "
       "{}\n}}\n",
       json_quote(table.machine), json_quote(table.model),
-      json_quote(table.models.empty() ? unit_of(table.extent) : "model"), json_lines(edges, 0), json_list(json_texts(table.left_out)));
+      json_quote(table.models.empty() ? table.unit : "model"), json_lines(edges, 0), json_list(json_texts(table.left_out)));
 }
 
 std::string largest_csv(const LargestTable& table) {
   const bool grows = table.models.empty();
   std::string text = fmt::format("strategy,largest_{},parameters,step_seconds,monotone,beyond_short_bytes\n",
-                                 grows ? unit_of(table.extent) : "model");
+                                 grows ? table.unit : "model");
   for (const ContenderEdge& edge : table.edges) {
     text += fmt::format("{},{},{},{},{},{}\n", csv_field(edge.name),
                         grows ? std::to_string(in_units(table.extent, edge.largest.value)) : csv_field(value_text(table, edge)),
@@ -128,13 +154,32 @@ Result<void> write_chart(const std::string& path, const LargestTable& table) {
   return {};
 }
 
-Result<std::vector<std::string>> names_of(const LargestFlags& flags) {
-  if (flags.asked.strategy != "auto" || flags.asked.stack.other()) {
-    return fail({.kind = ErrorKind::kInput, .what = "strategies and other programs are listed in --strategies here", .where = {},
+Result<void> check_goes(const LargestFlags& flags) {
+  if (flags.asked.strategy != "auto" && !flags.asked.stack.other()) {
+    return fail({.kind = ErrorKind::kInput, .what = "strategies are listed in --strategies here", .where = "--strategy",
                  .remedy = "for example --strategies pytorch,zero-offload,plimsoll"});
   }
-  if (flags.strategies.empty()) return usual_contenders();
-  return flags.strategies == std::vector<std::string>{"all"} ? contender_names() : flags.strategies;
+  if (flags.asked.training.global_batch && flags.asked.machine.gpus > 1) {
+    return fail({.kind = ErrorKind::kInput, .what = "what is compared divides a step over several GPUs in different ways, and --global-batch does not say what each has", .where = "--global-batch",
+                 .remedy = "say --batch and --accumulate of a GPU"});
+  }
+  return {};
+}
+
+std::vector<std::string> names_of(const LargestFlags& flags, const Question& question) {
+  const bool said = flags.asked.stack.other();
+  if (flags.strategies.empty()) return said ? contenders_as_said(question) : usual_contenders();
+  if (flags.strategies != std::vector<std::string>{"all"}) return flags.strategies;
+  std::vector<std::string> all = contender_names();
+  if (!said) std::erase_if(all, [](const std::string& name) { return name.starts_with("as-said"); });
+  return all;
+}
+
+/// Nothing larger is tried: what --most says, in steps of what grows.
+std::int64_t most_of(const LargestFlags& flags, const LargestTable& table) {
+  const std::int64_t step = in_units(table.extent, 1);
+  const std::int64_t most = std::max<std::int64_t>(1, flags.most.value_or(step > 1 ? kMostTokens : kMost) / step);
+  return table.models.empty() ? most : std::min(most, static_cast<std::int64_t>(table.models.size()));
 }
 
 /// How the question grows: by --what, or along a --family of the zoo, whose smallest the question is then asked about.
@@ -158,31 +203,42 @@ Result<Growth> read_growth(LargestFlags& flags, LargestTable& table) {
     models.push_back(*spec);
   }
   flags.asked.model = names->front();
-  flags.options.most = std::min<std::int64_t>(flags.options.most, static_cast<std::int64_t>(models.size()));
   table.models = std::move(*names);
   return growth_along(std::move(models));
 }
 
+/// What was assumed of what grows.
+void forget_grown(Extent extent, AskedQuestion& asked) {
+  if (extent != Extent::kBatch && extent != Extent::kSequence) return;
+  const std::string step = step_text(asked.question.spec, asked.question.recipe);
+  std::erase_if(asked.notes, [&](const std::string& note) {
+    return note == step || (extent == Extent::kSequence && note.starts_with("sequence length "));
+  });
+}
+
 Result<ExitCode> answer_largest(LargestFlags flags) {
   if (const auto place = check_table_output(flags.output); !place) return fail(place.error());
-  const auto names = names_of(flags);
-  if (!names) return fail(names.error());
+  if (const auto goes = check_goes(flags); !goes) return fail(goes.error());
   LargestTable table;
   const auto growth = read_growth(flags, table);
   if (!growth) return fail(growth.error());
-  if (flags.asked.training.global_batch && flags.asked.machine.gpus > 1) {
-    return fail({.kind = ErrorKind::kInput, .what = "the strategies that are compared divide a step over several GPUs in different ways, and --global-batch does not say what each has", .where = "--global-batch",
-                 .remedy = "say --batch and --accumulate of a GPU"});
-  }
-  const auto asked = read_question(flags.asked);
+  auto asked = read_question(flags.asked);
   if (!asked) return fail(asked.error());
+  table.unit = unit_of(table.extent);
+  if (table.extent == Extent::kBatch && is_of_images(asked->question.spec)) table.unit = "images";
+  if (table.extent == Extent::kBatch && sequences_a_sample(asked->question) > 1) table.unit = "pairs";
   table.machine = asked->machine;
   table.model = flags.family.empty() ? asked->question.spec.name : flags.family;
-  const auto all = contenders(asked->question, *names, table.left_out);
+  const auto all = contenders(asked->question, names_of(flags, asked->question), table.left_out);
   if (!all) return fail(all.error());
+  forget_grown(table.extent, *asked);
   WaitingLine waiting("looking for the largest");
-  auto edges = largest_of(*all, *growth, flags.options, table.left_out, [&](double share) { waiting.tell(share); });
+  auto edges = largest_of(*all, *growth, {.most = most_of(flags, table), .of_each = {}}, table.left_out, [&](double share) { waiting.tell(share); });
   if (!edges) return fail(edges.error());
+  if (edges->empty()) {
+    return fail({.kind = ErrorKind::kInput, .what = fmt::format("nothing that is compared can train it so: {}", fmt::join(table.left_out, "; ")), .where = {},
+                 .remedy = "name others with --strategies"});
+  }
   table.edges = std::move(*edges);
   if (const auto drawn = write_chart(flags.svg, table); !drawn) return fail(drawn.error());
   const std::string text =
@@ -201,7 +257,8 @@ void add_largest(CLI::App& app, ExitCode& code) {
       "Example: plimsoll largest gpt:layers=1,hidden=4096,heads=32,vocab=50257,positions=1024 --on \"RTX 3090\" --ram "
       "320GiB\n"
       "Example: plimsoll largest gpt2-xl --on \"RTX 2060 6GB\" --ram 32GiB --what batch --strategies pytorch,plimsoll "
-      "--svg chart.svg");
+      "--svg chart.svg\n"
+      "Example: plimsoll largest llama3-8b --on \"RTX 4090\" --what sequence --stack pytorch --modules unsloth --lora 16 --base-bits 4");
   command
       ->add_option("MODEL", flags->asked.model,
                    "what grows: its layers at its width (model), its width, or its batch or sequence")
@@ -209,15 +266,16 @@ void add_largest(CLI::App& app, ExitCode& code) {
   command->add_option("--family", flags->family,
                       "the largest of a family's published models instead: gpt2, gpt3, llama2, qwen3, …");
   add_question_flags(*command, flags->asked);
+  add_preference_flags(*command, flags->asked.stack);
   command->add_option("--what", flags->what, "model, width, batch or sequence")->capture_default_str();
   command
       ->add_option("--strategies", flags->strategies,
-                   "comma-separated: pytorch, pytorch-recompute, deepspeed, megatron, plimsoll, a "
-                   "strategy's name, or all (default: pytorch, pytorch-recompute, zero-offload, gemini, plimsoll)")
+                   "comma-separated: pytorch, pytorch-recompute, deepspeed, megatron, plimsoll, a strategy's name, or all "
+                   "(default: pytorch, pytorch-recompute, zero-offload, gemini, plimsoll); with --stack also as-said and "
+                   "as-said-recompute (then the default, beside plimsoll)")
       ->delimiter(',');
-  command->add_option("--most", flags->options.most, "nothing larger is tried")
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 20))
-      ->capture_default_str();
+  command->add_option("--most", flags->most, "nothing larger is tried (default: 4096, of tokens 1048576)")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 24));
   command->add_option("--svg", flags->svg, "write the chart to this file");
   command->add_flag("--json", flags->json, "machine-readable answer");
   command->add_flag("--csv", flags->csv, "the table as CSV")->excludes("--json");

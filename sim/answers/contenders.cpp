@@ -7,6 +7,7 @@
 #include <atomic>
 
 #include "core/base/nearest_names.h"
+#include "sim/answers/stack_question.h"
 #include "sim/planner/parallel_for.h"
 #include "sim/planner/systems/offload_system.h"
 
@@ -28,6 +29,10 @@ constexpr std::array<OtherProgram, 4> kPrograms{{
     {"megatron", "Megatron-LM on one GPU", Stack::kMegatron, Recomputation::kNone},
 }};
 
+/// The question's own program, as it was asked, and with every block recomputed.
+constexpr const char* kAsSaid = "as-said";
+constexpr const char* kAsSaidRecomputed = "as-said-recompute";
+
 ModuleStyle modules_of(Stack stack, const ModelSpec& spec) {
   if (stack == Stack::kMegatron) return ModuleStyle::kMegatron;
   if (spec.is_conv_net()) return ModuleStyle::kTorchVision;
@@ -45,13 +50,32 @@ Question under_program(Question question, const OtherProgram& program) {
   return question;
 }
 
+Result<Contender> as_said(const Question& question, const std::string& name) {
+  if (!question.stack) return fail({.kind = ErrorKind::kInput, .what = "--stack names no other program"});
+  Contender said{name, {}, question};
+  if (name == kAsSaidRecomputed) said.question.stack->recomputation = Recomputation::kFull;
+  said.words = fmt::format("{}: {}", to_text(said.question.stack->stack), describe(*said.question.stack));
+  return said;
+}
+
+/// Another program does not learn as the question's does where that is not by texts, nor with adapters that are not LoRA's.
+bool says_more_than_programs_know(const Question& question) {
+  const StackSetup& setup = *question.stack;
+  return setup.preference.exists() || (question.recipe.adapter.exists() && setup.adapter.method != AdapterMethod::kLora);
+}
+
 Result<Contender> contender(const Question& question, const std::string& name) {
+  if (name == kAsSaid || name == kAsSaidRecomputed) return as_said(question, name);
   for (const OtherProgram& program : kPrograms) {
     if (program.name != name) continue;
     if (!question.machine)
       return fail({.kind = ErrorKind::kInput, .what = "other programs are foretold on a GPU of the catalogue"});
+    if (question.stack && question.stack->stack != program.stack && says_more_than_programs_know(question))
+      return fail({.kind = ErrorKind::kInput, .what = fmt::format("what is trained is told of {} alone", to_text(question.stack->stack))});
     return Contender{name, std::string(program.words), under_program(question, program)};
   }
+  if (question.stack && !could_be_ours(question))
+    return fail({.kind = ErrorKind::kInput, .what = "plans of plimsoll's own have one GPU, adapters of LoRA alone, and learn from texts"});
   Contender ours{name, name == "plimsoll" ? "the plan that plimsoll finds" : name, question};
   ours.question.stack.reset();
   ours.question.exact.reset();
@@ -69,7 +93,7 @@ Result<Contender> contender(const Question& question, const std::string& name) {
 }  // namespace
 
 std::vector<std::string> contender_names() {
-  std::vector<std::string> names;
+  std::vector<std::string> names{kAsSaid, kAsSaidRecomputed};
   for (const OtherProgram& program : kPrograms) names.emplace_back(program.name);
   names.emplace_back("plimsoll");
   for (std::string& name : strategy_names()) names.push_back(std::move(name));
@@ -77,6 +101,14 @@ std::vector<std::string> contender_names() {
 }
 
 std::vector<std::string> usual_contenders() { return {"pytorch", "pytorch-recompute", "zero-offload", "gemini", "plimsoll"}; }
+
+std::vector<std::string> contenders_as_said(const Question& question) {
+  const bool recomputes = question.stack && question.stack->recomputation == Recomputation::kFull;
+  std::vector<std::string> names{kAsSaid};
+  if (!recomputes && !question.spec.is_conv_net()) names.emplace_back(kAsSaidRecomputed);
+  names.emplace_back("plimsoll");
+  return names;
+}
 
 Result<std::vector<Contender>> contenders(const Question& question, const std::vector<std::string>& names,
                                           std::vector<std::string>& left_out) {

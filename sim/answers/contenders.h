@@ -21,6 +21,9 @@ std::vector<std::string> contender_names();
 /// The chart of everything on the GPU, a static split, and ours.
 std::vector<std::string> usual_contenders();
 
+/// Of a question under another program: as it was asked, with every block recomputed where that was not asked, and ours.
+std::vector<std::string> contenders_as_said(const Question& question);
+
 /// The question under each of the names. An unknown one is refused with the nearest; what cannot be trained so is left out with
 /// its reason in `left_out`.
 Result<std::vector<Contender>> contenders(const Question& question, const std::vector<std::string>& names,

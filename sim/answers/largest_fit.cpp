@@ -37,11 +37,16 @@ class Probes {
   [[nodiscard]] bool knows(std::int64_t value) const { return answers_.count(value) == 1; }
   [[nodiscard]] std::size_t size() const { return answers_.size(); }
 
-  /// Whether everything up to `edge` fits and nothing above does, of what was asked. That a quick look finds no plan says little.
-  [[nodiscard]] bool monotone(std::int64_t edge) const {
-    return std::all_of(answers_.begin(), answers_.end(), [&](const auto& one) {
-      return one.first > edge ? !one.second.answer.fits : one.second.answer.fits || !one.second.thorough;
-    });
+  /// Whether nothing above `edge` fits, of what was asked.
+  [[nodiscard]] bool ends_at(std::int64_t edge) const {
+    return std::none_of(answers_.upper_bound(edge), answers_.end(), [](const auto& one) { return one.second.answer.fits; });
+  }
+
+  /// The smallest below `edge` that does not fit, of what was asked, or 0. That a quick look finds no plan says little.
+  [[nodiscard]] std::int64_t refused_below(std::int64_t edge) const {
+    const auto refuses = [](const auto& one) { return !one.second.answer.fits && one.second.thorough; };
+    const auto first = std::find_if(answers_.begin(), answers_.lower_bound(edge), refuses);
+    return first == answers_.lower_bound(edge) ? 0 : first->first;
   }
 
  private:
@@ -153,7 +158,8 @@ Result<LargestFit> find_largest(const FitProbe& probe, const LargestOptions& opt
   if (!beyond) return fail(beyond.error());
   if (*beyond > *edge) edge = confirm(probes, *beyond, options.most);
   if (!edge) return fail(edge.error());
-  LargestFit largest{.value = *edge, .monotone = probes.monotone(*edge), .looked_at = probes.size()};
+  LargestFit largest{.value = *edge, .certain = *edge, .refused_below = probes.refused_below(*edge), .looked_at = probes.size()};
+  largest.monotone = largest.refused_below == 0 && probes.ends_at(*edge);
   if (*edge > 0) largest.answer = probes.at(*edge);
   if (*edge < options.most && probes.knows(*edge + 1)) largest.beyond = probes.at(*edge + 1);
   return largest;
@@ -183,6 +189,8 @@ class GrowingQuestion {
         searches_(!question.stack && !question.exact && question.strategy == "auto") {}
 
   Result<NearAnswer> probe(std::int64_t value, bool thorough) {
+    const auto known = of_stack_.find(value);
+    if (known != of_stack_.end()) return known->second;
     const auto grown = growth_(question_, value);
     if (!grown) return fail(grown.error());
     if (bounded()) {
@@ -202,6 +210,7 @@ class GrowingQuestion {
               .threads = effort_.threads};
     }
     auto answer = near_answer(*grown, starts(*grown), look);
+    if (answer && question_.stack) of_stack_.emplace(value, *answer);
     if (answer && answer->fits) remember(answer->strategy);
     return answer;
   }
@@ -289,9 +298,22 @@ class GrowingQuestion {
   LargestEffort effort_;
   bool searches_;
   std::vector<Strategy> found_;
+  std::map<std::int64_t, NearAnswer> of_stack_;  ///< another program's answers, which are as good however hard one looks
   std::set<std::int64_t> quick_;    ///< that were looked at quickly
   std::set<std::int64_t> refused_;  ///< by a bound alone
 };
+
+/// Another program's answer errs: the largest up to `most` that fits by more than that.
+Result<std::int64_t> largest_certain(GrowingQuestion& growing, std::int64_t most) {
+  const FitProbe certainly = [&](std::int64_t value, bool thorough) {
+    auto answer = growing.probe(value, thorough);
+    if (answer) answer->fits = answer->certain;
+    return answer;
+  };
+  const auto found = find_largest(certainly, {.most = most});
+  if (!found) return fail(found.error());
+  return found->value;
+}
 
 }  // namespace
 
@@ -310,6 +332,11 @@ Result<LargestFit> largest_fit(const Question& question, const Growth& growth, c
     largest->beyond = *beyond;
   }
   if (largest->value == 0) return largest;
+  if (question.stack) {
+    const auto certain = largest_certain(growing, largest->value);
+    if (!certain) return fail(certain.error());
+    largest->certain = *certain;
+  }
   largest->parameters = parameter_count(growth(question, largest->value)->spec);
   auto timed = growing.timed(largest->value, largest->answer);
   if (!timed) return fail(timed.error());

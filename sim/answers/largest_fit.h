@@ -19,6 +19,8 @@ struct LargestFit {
   NearAnswer answer;               ///< there
   std::int64_t parameters = 0;     ///< there
   std::optional<NearAnswer> beyond;  ///< one more, which does not fit; nothing where the search ended at its limit
+  std::int64_t certain = 0;        ///< the largest that fits by more than the answer may err; of a plan of ours, `value`
+  std::int64_t refused_below = 0;  ///< where not everything below `value` fits, the smallest of those looked at that do not
   std::int64_t window = 0;         ///< tokens of a sliding window that ended the search, since plans of ours know no longer sequences; 0: none did
   bool monotone = true;            ///< nothing that was looked at fits above, or fails below
   std::size_t looked_at = 0;

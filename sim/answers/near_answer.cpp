@@ -172,7 +172,7 @@ Result<NearAnswer> search_near(const Question& question, const std::vector<Strat
 }  // namespace
 
 NearAnswer short_form(const Question& question, const Candidate& plan) {
-  NearAnswer answer{.fits = plan.fits(), .short_of = plan.shortfall(), .strategy = plan.strategy};
+  NearAnswer answer{.fits = plan.fits(), .certain = plan.fits(), .short_of = plan.shortfall(), .strategy = plan.strategy};
   if (!plan.fits() || !plan.step) return answer;
   answer.step_seconds = to_seconds(*plan.step);
   if (answer.step_seconds <= 0) return answer;
@@ -181,7 +181,8 @@ NearAnswer short_form(const Question& question, const Candidate& plan) {
 }
 
 NearAnswer short_form(const FitAnswer& answer) {
-  NearAnswer form{.fits = answer.fits, .strategy = answer.strategy};
+  const bool certain = answer.setup.empty() || answer.memory.front().certain;
+  NearAnswer form{.fits = answer.fits, .certain = answer.fits && certain, .strategy = answer.strategy};
   for (const SpaceAnswer& space : answer.memory) form.short_of += std::max(Bytes(0), space.peak - space.usable);
   if (!answer.fits) return form;
   form.step_seconds = answer.step_seconds;

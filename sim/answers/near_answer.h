@@ -9,6 +9,7 @@ namespace plimsoll {
 /// The short form of an answer.
 struct NearAnswer {
   bool fits = false;
+  bool certain = false;           ///< by more than the answer may err: of a plan of ours, wherever it fits
   double step_seconds = 0;        ///< of what does not fit: 0
   double samples_per_second = 0;
   Bytes short_of;                 ///< what is missing over all memories; 0 when it fits

@@ -52,7 +52,7 @@ Result<Question> question_at(const Question& question, Extent extent, std::int64
       grown.recipe.micro_batch = value;
       break;
     case Extent::kSequence:
-      if (!is_plain(grown.spec) || grown.spec.reads_images()) return fail(cannot_grow(question, "sequence"));
+      if (grown.spec.is_conv_net() || grown.spec.reads_images()) return fail(cannot_grow(question, "sequence"));
       grown.recipe.sequence = value * kSequenceStep;
       grown.spec.max_positions = std::max(grown.spec.max_positions, grown.recipe.sequence);
       break;

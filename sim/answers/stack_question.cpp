@@ -19,4 +19,10 @@ Result<FitAnswer> answer_for_stack(const Question& question, StackDetail detail)
   return answer;
 }
 
+bool could_be_ours(const Question& question) {
+  const StackSetup& setup = *question.stack;
+  const bool lora = !question.recipe.adapter.exists() || setup.adapter.method == AdapterMethod::kLora;
+  return gpus_of(setup) == 1 && lora && !setup.preference.exists() && !question.platform.spaces.empty();
+}
+
 }  // namespace plimsoll

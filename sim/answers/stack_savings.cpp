@@ -80,15 +80,6 @@ std::optional<ChangeAnswer> in_four_bits(Question question) {
   return fused ? if_it_fits(*fused, fmt::format("{} {}", options, kFusedHead)) : std::nullopt;
 }
 
-/// Plans of ours have one GPU, adapters of LoRA alone, and learn from texts.
-bool could_be_ours(const Question& question) {
-  const StackSetup& setup = *question.stack;
-  if (setup.preference.exists()) return false;
-  const bool alone = setup.data_ranks == 1 && setup.tensor_ranks == 1 && setup.stages == 1 && setup.context_ranks == 1;
-  const bool lora = !question.recipe.adapter.exists() || setup.adapter.method == AdapterMethod::kLora;
-  return alone && lora && !question.platform.spaces.empty();
-}
-
 std::optional<ChangeAnswer> with_own_plan(Question question, std::size_t instruction_budget) {
   if (!could_be_ours(question)) return std::nullopt;
   question.stack.reset();

@@ -52,12 +52,13 @@ StackMemory memory_of(const Replay& replay, const DeviceRoom& room) {
           .device = process + room.others};
 }
 
+Bytes guard_of(Bytes usable) { return std::max(kGuard, Bytes(static_cast<std::int64_t>(kGuardShare * static_cast<double>(usable.count)))); }
+
 void judge(StackPrediction& prediction, Bytes least, const DeviceRoom& room) {
   prediction.usable = room.usable;
   prediction.fits = least <= prediction.usable;
   prediction.margin = prediction.usable - least;
-  const Bytes guard = std::max(kGuard, Bytes(static_cast<std::int64_t>(kGuardShare * static_cast<double>(prediction.usable.count))));
-  prediction.certain = std::max(prediction.margin, Bytes(0) - prediction.margin) > guard;
+  prediction.certain = std::max(prediction.margin, Bytes(0) - prediction.margin) > guard_of(prediction.usable);
 }
 
 /// Allocations in their order through PyTorch's allocator; `replay` is what it came to as far as it got.
@@ -65,7 +66,7 @@ StackPrediction replayed(const StorageLog& log, CachingAllocatorOptions allocato
                          StackDetail detail, ReplayedSteps& replay) {
   replay = replay_steps(log, allocator, first_step);
   StackPrediction prediction;
-  const Bytes good = detail == StackDetail::kVerdict ? room.usable : Bytes(0);
+  const Bytes good = detail == StackDetail::kVerdict ? room.usable - guard_of(room.usable) - Bytes(1) : Bytes(0);
   judge(prediction, least_memory(log, allocator, replay.whole, good), room);
   if (prediction.fits && replay.whole.reserved > prediction.usable) {
     allocator.limit = prediction.usable;

@@ -74,7 +74,7 @@ struct StackPrediction {
 /// What of a prediction is asked for.
 enum class StackDetail : std::uint8_t {
   kAll,
-  kVerdict,  ///< whether memory is enough, and else what is missing: where it is, `margin` may be less than there is
+  kVerdict,  ///< whether memory is enough, whether certainly, and else what is missing: where it is, `margin` may be less than there is
 };
 
 /// Simulates the steps of `setup` on `gpu`: allocations in their order through the stack's allocator, kernels at the rates

@@ -176,6 +176,37 @@ TEST_CASE("largest says where each strategy ends, as a table, JSON, CSV and a ch
   CHECK(plimsoll_in(folder, with(asked, {"--strategy", "stream"})).code == 2);
 }
 
+TEST_CASE("largest of another program tells it as it was asked for, how far it is certain, and what --most says in tokens") {
+  const TemporaryFolder folder;
+  const Arguments training{"llama3.2-1b", "--on", "RTX 2060 6GB", "--ram", "16GiB", "--lora", "16", "--stack", "pytorch", "--fused-head"};
+  const Arguments asked = with(with({"largest"}, training), {"--what", "sequence"});
+  const ChildEnd text = plimsoll_in(folder, asked);
+  CHECK(text.code == 0);
+  CHECK_THAT(text.out, Contains("as-said-recompute") && Contains("plimsoll") && Contains("certain up to "));
+  CHECK_THAT(text.out, Contains("as-said is pytorch: huggingface modules") && !Contains("sequence length 1024"));
+  const json answer = json::parse(plimsoll_in(folder, with(asked, {"--json"})).out);
+  const std::int64_t found = answer["largest"][0]["largest"], certain = answer["largest"][0]["largest_certain"];
+  CHECK(certain < found);
+  CHECK(json::parse(plimsoll_in(folder, with(asked, {"--json", "--most", "256"})).out)["largest"][0]["largest"] == 256);
+  // What fit says of it.
+  const auto fit = [&](std::int64_t tokens) {
+    return plimsoll_in(folder, with(with({"fit"}, training), {"--seq", std::to_string(tokens)})).out;
+  };
+  CHECK_THAT(fit(certain), Contains("FITS") && Contains("; certain"));
+  CHECK_THAT(fit(certain + 64), !Contains("; certain"));
+  CHECK_THAT(fit(found), Contains("FITS"));
+}
+
+TEST_CASE("largest counts pairs and images, and refuses where nothing that is compared can train it") {
+  const TemporaryFolder folder;
+  const Arguments pairs{"largest", "gpt2", "--on", "RTX 2060 6GB", "--what", "batch", "--seq", "128", "--stack", "pytorch", "--workload", "dpo"};
+  CHECK_THAT(plimsoll_in(folder, pairs).out, Contains(" pairs") && Contains("left out: plimsoll"));
+  CHECK_THAT(plimsoll_in(folder, {"largest", "resnet50", "--on", "RTX 2060 6GB", "--what", "batch", "--stack", "pytorch"}).out, Contains(" images"));
+  const ChildEnd none = plimsoll_in(folder, {"largest", "gpt2", "--on", "8x A100 80GB SXM4", "--what", "batch", "--stack", "megatron", "--tp", "8"});
+  CHECK(none.code == 2);
+  CHECK_THAT(none.err, Contains("nothing that is compared can train it so: ") && Contains("do not divide by 8 tensor ranks"));
+}
+
 TEST_CASE("curve prices every size of a family, the smallest first") {
   const TemporaryFolder folder;
   const Arguments asked{"curve",

@@ -104,6 +104,7 @@ TEST_CASE("what fits beyond one that does not is found beside the edge, and told
   const LargestFit found = find_largest(hole, {.most = 100}).value();
   CHECK(found.value == 11);
   CHECK_FALSE(found.monotone);
+  CHECK(found.refused_below == 9);
 }
 
 TEST_CASE("both sides of a real edge are what a fit says of them") {
@@ -299,6 +300,41 @@ TEST_CASE("what was asked of a program counts where it is a contender, and not o
   REQUIRE(all.size() == 2);
   CHECK(*all[0].question.stack == setup);
   CHECK_FALSE(all[1].question.stack->compression.exists());
+}
+
+TEST_CASE("another program's largest is told as it was asked for, how far it is certain, and with every block recomputed") {
+  Question question = ask(kModel);
+  question.stack = StackSetup{};
+  std::vector<std::string> left_out;
+  const auto all = contenders(question, contenders_as_said(question), left_out).value();
+  REQUIRE(all.size() == 3);
+  const auto edges = largest_of(all, growth_of(Extent::kBatch), {}, left_out).value();
+  REQUIRE(edges.size() == 3);
+  const LargestFit& said = edges[0].largest;
+  const auto at = [&](const Question& one, std::int64_t value) { return answer_question(question_at(one, Extent::kBatch, value).value()).value(); };
+  INFO(said.value << " sequences, certain up to " << said.certain);
+  CHECK(at(all[0].question, said.value).fits);
+  CHECK_FALSE(at(all[0].question, said.value + 1).fits);
+  REQUIRE(said.certain > 0);
+  CHECK(said.certain < said.value);
+  CHECK(at(all[0].question, said.certain).memory.front().certain);
+  const FitAnswer unsure = at(all[0].question, said.certain + 1);
+  CHECK_FALSE((unsure.fits && unsure.memory.front().certain));
+  CHECK(all[1].question.stack->recomputation == Recomputation::kFull);
+  CHECK(edges[1].largest.value > said.value);
+  CHECK(edges[2].largest.certain == edges[2].largest.value);
+}
+
+TEST_CASE("what plans of ours cannot train as another program was asked to is left out of what is compared") {
+  Question question = ask(kModel);
+  question.stack = StackSetup{};
+  question.stack->preference.method = PreferenceMethod::kDpo;
+  std::vector<std::string> left_out;
+  const auto all = contenders(question, {"as-said", "pytorch-recompute", "megatron", "zero-offload", "plimsoll"}, left_out).value();
+  REQUIRE(all.size() == 2);
+  CHECK(all[1].question.stack->preference.method == PreferenceMethod::kDpo);
+  CHECK(left_out.size() == 3);
+  CHECK(contenders(ask(kModel), {"as-said"}, left_out).value().empty());
 }
 
 TEST_CASE("along a row of models the largest is the last that fits") {
