@@ -13,6 +13,7 @@
 #include "sim/stack/llmc/llmc_arenas.h"
 #include "sim/stack/modules/module_rules.h"
 #include "sim/stack/node_placement.h"
+#include "sim/stack/pipeline_time.h"
 #include "sim/stack/replay_log.h"
 #include "sim/stack/sequence_ranks.h"
 #include "sim/stack/stack_run.h"
@@ -116,17 +117,25 @@ void say_nodes(StackPrediction& prediction, const StackSetup& setup, const GpuEn
   prediction.assumptions.push_back(placed->network_origin);
 }
 
-/// While a pipeline fills and drains, a stage waits for the others: (stages - 1) / chunks passes of a micro-batch, there and back
-/// (Narayanan et al. 2021, section 2.2).
-void add_bubble(StackPrediction& prediction, const Recipe& recipe, const StackSetup& setup) {
-  StackTime& time = prediction.time;
-  if (!cuts_layers(setup) || setup.stages < 2 || time.step <= 0) return;
-  const auto turns = static_cast<double>(setup.stages - 1) / static_cast<double>(setup.chunks * recipe.accumulate);
-  time.bubble = turns * (time.forward + time.backward);
-  const double longer = 1 + time.bubble / time.step;
-  for (double* seconds : {&time.step, &time.low, &time.high}) *seconds *= longer;
+const char* ends_text(bool last_needs_most, bool last_is_slowest) {
+  if (last_needs_most && last_is_slowest) return "of the pipeline's stages the last is told, which needs most and takes longest";
+  if (last_needs_most) return "memory is told of the pipeline's last stage, which needs most, time of its first, which takes longest";
+  if (last_is_slowest) return "memory is told of the pipeline's first stage, which needs most, time of its last, which takes longest";
+  return "of the pipeline's stages the first is told, which needs most and takes longest";
+}
+
+/// The time of the told stage becomes that of the whole pipeline.
+Result<void> add_pipeline(StackPrediction& prediction, const StackRun& run, const Recipe& recipe, const StackSetup& setup, const GpuEntry& gpu) {
+  if (run.first_stage.empty()) return {};
+  const auto first = step_time(run.first_stage, setup, recipe.precision, gpu);
+  if (!first) return fail(first.error());
+  const auto last = step_time(run.last_stage, setup, recipe.precision, gpu);
+  if (!last) return fail(last.error());
+  prediction.time = pipeline_time(*first, *last, recipe, setup);
+  if (!setup.stage) prediction.assumptions.emplace_back(ends_text(run.stage > 0, last->step > first->step));
   prediction.assumptions.push_back(fmt::format("of a step, a stage waits {} for the others of the pipeline, which is in no phase",
-                                               to_text(from_seconds(time.bubble))));
+                                               to_text(from_seconds(prediction.time.bubble))));
+  return {};
 }
 
 Result<StackPrediction> predict_arenas(const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup, const GpuEntry& gpu) {
@@ -301,7 +310,7 @@ Result<StackPrediction> predict_run(const StackRun& run, const Recipe& recipe, c
   const auto time = step_time(run.marks.paged.exist() ? with_pages : run.kernels, setup, recipe.precision, gpu);
   if (!time) return fail(time.error());
   prediction.time = *time;
-  add_bubble(prediction, recipe, setup);
+  if (const auto added = add_pipeline(prediction, run, recipe, setup, gpu); !added) return fail(added.error());
   say_nodes(prediction, setup, gpu);
   return prediction;
 }

@@ -46,6 +46,7 @@ struct StackTime {
   double forward = 0;
   double backward = 0;
   double optimizer = 0;
+  double once = 0;    ///< of forward and backward, collectives that are waited for once a step, with its last micro-batch
   double bubble = 0;  ///< of the step, in which this stage of a pipeline waits for others: in no phase
   double exposed_communication = 0;
   double exposed_transfer = 0;

@@ -65,22 +65,35 @@ Result<void> check_lengths(const ModelSpec& spec, const Recipe& recipe, const St
                .where = "--lengths", .remedy = fmt::format("add --seq {}", longest)});
 }
 
-/// The first stage holds most micro-batches, the last one the logits.
-std::int64_t neediest_stage(const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup, const GpuEntry& gpu) {
-  if (setup.stages == 1) return 0;
-  const auto needs = [&](std::int64_t stage) {
-    const auto tape = make_tape(setup, gpu);
-    run_megatron_steps(*tape, spec, recipe, setup, stage, gpu.compute_capability);
-    return replay_log(tape->log(), {}).allocated;
-  };
-  return needs(0) > needs(setup.stages - 1) ? 0 : setup.stages - 1;
-}
-
 /// What is written on the tape, in the run's own places.
 void take_tape(StackRun& run) {
   run.log = &run.tape->log();
   run.kernels = run.tape->kernels();
   run.places = run.tape->places();
+}
+
+/// What a stage of Megatron's does.
+StackRun stage_run(const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup, std::int64_t stage, const GpuEntry& gpu) {
+  StackRun run{.tape = make_tape(setup, gpu), .room = device_room(gpu, setup)};
+  run.marks = run_megatron_steps(*run.tape, spec, recipe, setup, stage, gpu.compute_capability);
+  take_tape(run);
+  return run;
+}
+
+/// The first stage holds most micro-batches, the last one the logits: of both the one that needs most is told, or the stage that was asked for.
+StackRun pipeline_run(const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup, const GpuEntry& gpu) {
+  StackRun first = stage_run(spec, recipe, setup, 0, gpu);
+  if (setup.stages == 1) return first;
+  const std::int64_t end = setup.stages - 1;
+  StackRun last = stage_run(spec, recipe, setup, end, gpu);
+  const auto needs = [](const StackRun& run) { return replay_log(*run.log, {}).allocated; };
+  const std::int64_t stage = setup.stage ? *setup.stage : needs(first) > needs(last) ? 0 : end;
+  std::vector<StackKernel> first_does = first.kernels, last_does = last.kernels;
+  StackRun told = stage == 0 ? std::move(first) : stage == end ? std::move(last) : stage_run(spec, recipe, setup, stage, gpu);
+  told.first_stage = std::move(first_does);
+  told.last_stage = std::move(last_does);
+  told.stage = stage;
+  return told;
 }
 
 /// Inputs of blocks in host memory while a micro-batch is under way, which nothing else leaves there in its forward pass.
@@ -159,17 +172,17 @@ Result<StackRun> run_as_stated(const ModelSpec& spec, const Recipe& recipe, cons
   if (const auto known = check_tensor_ranks(spec, recipe, setup); !known) return fail(known.error());
   if (const auto known = check_tiles(spec, setup); !known) return fail(known.error());
   if (const auto known = check_adapters(spec, recipe, setup); !known) return fail(known.error());
-  StackRun run{.tape = make_tape(setup, gpu), .kernels = {}, .places = {}, .marks = {}, .room = device_room(gpu, setup)};
-  if (!cuts_layers(setup)) {
-    Recipe own = recipe;
-    if (shares_sequence(setup)) own.sequence = recipe.sequence / setup.context_ranks;
-    own.micro_batch *= setup.preference.sequences();
-    run.marks = run_training_steps(*run.tape, spec, own, setup, module_rules(spec, recipe, setup, gpu));
-  } else {
+  if (cuts_layers(setup)) {
     if (const auto cuts = check_megatron(spec, recipe, setup, gpu.compute_capability); !cuts) return fail(cuts.error());
-    const std::int64_t stage = setup.stage.value_or(neediest_stage(spec, recipe, setup, gpu));
-    run.marks = run_megatron_steps(*run.tape, spec, recipe, setup, stage, gpu.compute_capability);
+    StackRun run = pipeline_run(spec, recipe, setup, gpu);
+    run.marks.host += waiting_checkpoints(run.kernels, recipe, setup);
+    return run;
   }
+  StackRun run{.tape = make_tape(setup, gpu), .room = device_room(gpu, setup)};
+  Recipe own = recipe;
+  if (shares_sequence(setup)) own.sequence = recipe.sequence / setup.context_ranks;
+  own.micro_batch *= setup.preference.sequences();
+  run.marks = run_training_steps(*run.tape, spec, own, setup, module_rules(spec, recipe, setup, gpu));
   take_tape(run);
   run.marks.host += waiting_checkpoints(run.kernels, recipe, setup);
   return run;
@@ -178,7 +191,7 @@ Result<StackRun> run_as_stated(const ModelSpec& spec, const Recipe& recipe, cons
 }  // namespace
 
 StackRun run_model(const StackModelMaker& make, const Recipe& recipe, const StackSetup& setup, const GpuEntry& gpu) {
-  StackRun run{.tape = make_tape(setup, gpu), .kernels = {}, .places = {}, .marks = {}, .room = device_room(gpu, setup)};
+  StackRun run{.tape = make_tape(setup, gpu), .room = device_room(gpu, setup)};
   run.marks = run_training_steps(*run.tape, make, recipe, setup);
   take_tape(run);
   return run;

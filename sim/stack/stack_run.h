@@ -24,6 +24,8 @@ struct StackRun {
   std::shared_ptr<Tape> tape;       ///< holds what follows alive
   const StorageLog* log = nullptr;
   std::vector<StackKernel> kernels;
+  std::int64_t stage = 0;           ///< of a pipeline, the one that is told
+  std::vector<StackKernel> first_stage, last_stage;  ///< of a pipeline, what its ends do, whichever is told
   std::vector<Place> places;
   StepMarks marks;
   DeviceRoom room;

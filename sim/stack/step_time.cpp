@@ -57,8 +57,10 @@ Result<std::vector<TimedLaunch>> timed_launches(const std::vector<StackKernel>& 
   for (const StackKernel& kernel : kernels) {
     const auto seconds = launch_seconds(kernel, setup, *rates, host, *placed);
     if (!seconds) return fail(seconds.error());
-    launches.push_back({.sort = kernel.sort, .phase = kernel.phase, .seconds = *seconds,
-                        .dispatch = dispatch_seconds(kernel, setup), .blocking = kernel.blocking});
+    // Between chunks of a stage others are computed while a result is on its way (Megatron-LM: overlap_p2p_comm).
+    const bool passing = kernel.sort == StackKernelSort::kCollective && kernel.among == Among::kStages && setup.chunks > 1 && setup.overlaps_communication;
+    launches.push_back({.sort = kernel.sort, .phase = kernel.phase, .turn = kernel.turn, .seconds = *seconds,
+                        .dispatch = dispatch_seconds(kernel, setup), .blocking = kernel.blocking, .awaited = !passing});
   }
   return launches;
 }

@@ -2,10 +2,16 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 #include <string_view>
 
 namespace plimsoll {
 namespace {
+
+/// Passes take turns, micro-batch after micro-batch.
+bool begins_turn(const std::vector<TimedLaunch>& launches, std::size_t i) {
+  return i == 0 || launches[i - 1].phase != launches[i].phase || launches[i - 1].turn != launches[i].turn;
+}
 
 constexpr std::array kPhases{Phase::kForward, Phase::kBackward, Phase::kOptimizer};
 
@@ -14,15 +20,29 @@ struct PhaseWork {
   std::array<double, kStepLanes> lanes{};
   double dispatch = 0;
   double kernel_dispatch = 0;  ///< of the GPU's kernels alone
-  double last_collective = 0;
   double blocked = 0;  ///< of copies and collectives that kernels wait for
   double blocked_collectives = 0;
   double passes = 0;  ///< of the host's seconds, those of norms and checks that come before an update
 
   [[nodiscard]] double of(StepLane lane) const { return lanes[static_cast<std::size_t>(lane)]; }
   [[nodiscard]] double kernels() const { return kernel_dispatch > 0 ? std::max(of(StepLane::kCompute), dispatch) : of(StepLane::kCompute); }
-  /// Of collectives, what kernels do not hide; the last of a phase has none left beside it.
-  [[nodiscard]] double exposed_collectives() const { return std::max(of(StepLane::kCollectives) - kernels(), last_collective); }
+  /// The share of a phase in which the GPU waits for the dispatching thread that falls to this launch.
+  [[nodiscard]] double pause(const TimedLaunch& launch) const {
+    if (lane_of(launch.sort) != StepLane::kCompute) return 0;
+    const double idle = kernels() - of(StepLane::kCompute);
+    return idle > 0 ? idle * launch.dispatch / kernel_dispatch : 0;
+  }
+};
+
+/// One micro-batch's part of a phase: launches that follow each other in it.
+struct Turn {
+  double kernels = 0;  ///< with their pauses
+  double collectives = 0;
+  double last_collective = 0;  ///< 0 where nothing waits for it
+  double blocked = 0;          ///< of collectives that kernels wait for
+
+  /// Of collectives, what the micro-batch's own kernels do not hide; the last has none left beside it.
+  [[nodiscard]] double exposed() const { return std::max(collectives - kernels, last_collective); }
 };
 
 PhaseWork work_of(const std::vector<TimedLaunch>& launches, Phase phase) {
@@ -38,10 +58,40 @@ PhaseWork work_of(const std::vector<TimedLaunch>& launches, Phase phase) {
       continue;
     }
     work.lanes[static_cast<std::size_t>(lane)] += launch.seconds;
-    if (lane == StepLane::kCollectives) work.last_collective = launch.seconds;
     if (launch.sort == StackKernelSort::kHostPass) work.passes += launch.seconds;
   }
   return work;
+}
+
+/// A phase's turns, in their order.
+std::vector<Turn> turns_of(const std::vector<TimedLaunch>& launches, Phase phase, const PhaseWork& work) {
+  std::vector<Turn> turns;
+  for (std::size_t i = 0; i < launches.size(); ++i) {
+    const TimedLaunch& launch = launches[i];
+    if (launch.phase != phase) continue;
+    if (begins_turn(launches, i)) turns.emplace_back();
+    const StepLane lane = lane_of(launch.sort);
+    if (launch.blocking) {
+      if (lane == StepLane::kCollectives) turns.back().blocked += launch.seconds;
+      continue;
+    }
+    if (lane == StepLane::kCompute) turns.back().kernels += launch.seconds + work.pause(launch);
+    if (lane != StepLane::kCollectives) continue;
+    turns.back().collectives += launch.seconds;
+    turns.back().last_collective = launch.awaited ? launch.seconds : 0;
+  }
+  return turns;
+}
+
+/// What the last micro-batch waits for that the one before it does not: gradients that are reduced once a step.
+double waited_once(const std::vector<Turn>& turns) {
+  if (turns.size() < 2) return 0;
+  const Turn &last = turns.back(), &before = turns[turns.size() - 2];
+  return std::max(0.0, last.exposed() + last.blocked - before.exposed() - before.blocked);
+}
+
+double exposed_collectives(const std::vector<Turn>& turns) {
+  return std::accumulate(turns.begin(), turns.end(), 0.0, [](double sum, const Turn& turn) { return sum + turn.exposed(); });
 }
 
 /// What copies, drives and the host add to a phase's kernels.
@@ -58,23 +108,39 @@ double exposed_transfer(const PhaseWork& work, Phase phase, double exposed) {
   return phase == Phase::kOptimizer ? std::max(exposed - work.of(StepLane::kHost), 0.0) : exposed;
 }
 
-/// Lays one phase out by itself; lanes but the GPU's end with it at the latest.
+/// Lays one phase out by itself; lanes but the GPU's end with it at the latest, collectives with their turn.
 class PhaseLayout {
  public:
-  PhaseLayout(const std::vector<TimedLaunch>& launches, Phase phase, const PhaseWork& work, double length)
-      : launches_(launches), phase_(phase), work_(work), length_(length), left_(work.lanes) {}
+  PhaseLayout(const std::vector<TimedLaunch>& launches, Phase phase, const PhaseWork& work, const std::vector<Turn>& turns, double length)
+      : launches_(launches), phase_(phase), work_(work), turns_(turns), length_(length), left_(work.lanes) {}
 
   /// Spans from the phase's own beginning, and how far its kernels are when each launch comes.
   void write(StepTimeline& timeline, std::vector<double>& reached) {
     for (std::size_t i = 0; i < launches_.size(); ++i) {
       if (launches_[i].phase != phase_) continue;
+      if (begins_turn(launches_, i)) begin_turn();
       reached[i] = ends_[0];
       timeline.spans[i] = span_of(launches_[i]);
-      timeline.pauses[i] = pause(launches_[i]);
+      timeline.pauses[i] = work_.pause(launches_[i]);
     }
   }
 
  private:
+  /// Kernels wait for what the turn before left exposed.
+  void begin_turn() {
+    if (turn_ >= 0) ends_[0] += turns_[static_cast<std::size_t>(turn_)].exposed();
+    const Turn& turn = turns_[static_cast<std::size_t>(++turn_)];
+    collectives_left_ = turn.collectives;
+    collectives_until_ = ends_[0] + turn.kernels + turn.exposed();
+  }
+
+  LaunchSpan collective(const TimedLaunch& launch, double& end) {
+    const double start = std::max(end, std::min(std::max(end, ends_[0]), collectives_until_ - collectives_left_));
+    collectives_left_ -= launch.seconds;
+    end = start + launch.seconds;
+    return {.lane = StepLane::kCollectives, .start = start, .end = end};
+  }
+
   LaunchSpan span_of(const TimedLaunch& launch) {
     const StepLane lane = lane_of(launch.sort);
     double& end = ends_[static_cast<std::size_t>(lane)];
@@ -82,11 +148,13 @@ class PhaseLayout {
       const double start = ends_[0];
       ends_[0] += launch.seconds;
       end = std::max(end, ends_[0]);
+      collectives_until_ += launch.seconds;
       return {.lane = lane, .start = start, .end = ends_[0]};
     }
+    if (lane == StepLane::kCollectives) return collective(launch, end);
     if (lane == StepLane::kCompute) {
       const double start = end;
-      end += launch.seconds + pause(launch);
+      end += launch.seconds + work_.pause(launch);
       return {.lane = lane, .start = start, .end = start + launch.seconds};
     }
     double& left = left_[static_cast<std::size_t>(lane)];
@@ -99,36 +167,33 @@ class PhaseLayout {
     return {.lane = lane, .start = start, .end = end};
   }
 
-  /// The share of a phase in which the GPU waits for the dispatching thread that falls to this launch.
-  [[nodiscard]] double pause(const TimedLaunch& launch) const {
-    if (lane_of(launch.sort) != StepLane::kCompute) return 0;
-    const double idle = work_.kernels() - work_.of(StepLane::kCompute);
-    return idle > 0 ? idle * launch.dispatch / work_.kernel_dispatch : 0;
-  }
-
   const std::vector<TimedLaunch>& launches_;
   Phase phase_;
   const PhaseWork& work_;
+  const std::vector<Turn>& turns_;
+  int turn_ = -1;
+  double collectives_left_ = 0;   ///< seconds of this turn's that have not been laid out
+  double collectives_until_ = 0;  ///< when they have to have ended
   double length_;
   std::array<double, kStepLanes> left_;
   std::array<double, kStepLanes> ends_{};
 };
 
-/// Phases take turns, micro-batch after micro-batch: each turn is moved to where the one before it ends.
+/// Each turn is moved to where the one before it ends.
 void join_turns(const std::vector<TimedLaunch>& launches, const std::vector<double>& reached, std::array<double, kPhases.size()> lengths,
                 StepTimeline& timeline) {
   const auto index = [](Phase phase) { return static_cast<std::size_t>(std::find(kPhases.begin(), kPhases.end(), phase) - kPhases.begin()); };
   // From the last turn backwards, each knows where its phase goes on.
   std::vector<double> turn_length(launches.size());
   for (std::size_t i = launches.size(); i-- > 0;) {
-    const bool begins = i == 0 || launches[i - 1].phase != launches[i].phase;
+    const bool begins = begins_turn(launches, i);
     double& until = lengths[index(launches[i].phase)];
     if (begins) turn_length[i] = until - reached[i];
     if (begins) until = reached[i];
   }
   double begin = 0, next = 0, shift = 0;
   for (std::size_t i = 0; i < launches.size(); ++i) {
-    if (i == 0 || launches[i - 1].phase != launches[i].phase) {
+    if (begins_turn(launches, i)) {
       begin = next;
       next = begin + turn_length[i];
       shift = begin - reached[i];
@@ -201,12 +266,14 @@ StepTimeline lay_out_step(const std::vector<TimedLaunch>& launches) {
   StackTime& time = timeline.time;
   for (std::size_t i = 0; i < kPhases.size(); ++i) {
     const PhaseWork work = work_of(launches, kPhases[i]);
-    const double others = exposed_others(work, kPhases[i]);
-    lengths[i] = work.kernels() + work.blocked + work.exposed_collectives() + others;
-    time.exposed_communication += work.blocked_collectives + work.exposed_collectives();
+    const std::vector<Turn> turns = turns_of(launches, kPhases[i], work);
+    const double others = exposed_others(work, kPhases[i]), exposed = exposed_collectives(turns);
+    lengths[i] = work.kernels() + work.blocked + exposed + others;
+    time.exposed_communication += work.blocked_collectives + exposed;
     time.exposed_transfer += work.blocked - work.blocked_collectives + exposed_transfer(work, kPhases[i], others);
     time.step += lengths[i];
-    PhaseLayout(launches, kPhases[i], work, lengths[i]).write(timeline, reached);
+    if (kPhases[i] != Phase::kOptimizer) time.once += waited_once(turns);
+    PhaseLayout(launches, kPhases[i], work, turns, lengths[i]).write(timeline, reached);
   }
   time.forward = lengths[0];
   time.backward = lengths[1];

@@ -18,9 +18,11 @@ StepLane lane_of(StackKernelSort sort);
 struct TimedLaunch {
   StackKernelSort sort = StackKernelSort::kStream;
   Phase phase = Phase::kForward;
+  std::uint32_t turn = 0;  ///< passes of micro-batches take turns
   double seconds = 0;   ///< of the lane that works on it
   double dispatch = 0;  ///< of the host's thread, before the GPU can begin
   bool blocking = false;  ///< a copy that the GPU's kernels wait for
+  bool awaited = true;    ///< of a collective: the next turn waits for it
 };
 
 /// When a launch runs, from the beginning of the step.
@@ -37,8 +39,8 @@ struct StepTimeline {
 };
 
 /// Lays a step out, phase by phase. A phase's kernels last as long as the slower of GPU and dispatching thread (which then
-/// leaves pauses in proportion); collectives and copies run beside them, as far as they are hidden; forward and backward wait
-/// for drives likewise. Updates in host memory come after the optimizer's kernels, one after the other with what drives read
+/// leaves pauses in proportion); collectives run beside those of their own micro-batch and copies beside the phase's, as far as they are hidden; what is
+/// left of a micro-batch's collectives, its last at least, is waited for before the next one; forward and backward wait for drives likewise. Updates in host memory come after the optimizer's kernels, one after the other with what drives read
 /// and write for them, and copies run beside the updates.
 StepTimeline lay_out_step(const std::vector<TimedLaunch>& launches);
 

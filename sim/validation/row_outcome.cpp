@@ -28,7 +28,7 @@ Recipe folded(Recipe recipe, const StackSetup& setup) {
 
 double whole_step_seconds(const StackTime& time, const Recipe& recipe, const StackSetup& setup) {
   const std::int64_t simulated = folded(recipe, setup).accumulate;
-  const double passes = time.forward + time.backward;
+  const double passes = time.forward + time.backward - time.once;
   return time.step + passes * static_cast<double>(recipe.accumulate - simulated) / static_cast<double>(simulated);
 }
 

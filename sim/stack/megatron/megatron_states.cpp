@@ -99,8 +99,8 @@ void MegatronStates::make_masters() {
 void MegatronStates::launch_reduction(const Part& part, double bytes) {
   const double share = static_cast<double>(part.ranks - 1) / static_cast<double>(part.ranks);
   const bool scatters = distributed_ && !pipelined_;
-  tape_.launch({.sort = StackKernelSort::kCollective, .dtype = part.gradients.dtype, .among = part.experts ? Among::kExpertCopies : Among::kData,
-                .rounds = static_cast<std::uint8_t>(scatters ? 1 : 2), .ranks = part.ranks, .bytes = (scatters ? 1 : 2) * share * bytes});
+  tape_.launch({.sort = StackKernelSort::kCollective, .dtype = part.gradients.dtype, .blocking = pipelined_,
+                .among = part.experts ? Among::kExpertCopies : Among::kData, .rounds = static_cast<std::uint8_t>(scatters ? 1 : 2), .ranks = part.ranks, .bytes = (scatters ? 1 : 2) * share * bytes});
 }
 
 void MegatronStates::reduce(const Part& part) {

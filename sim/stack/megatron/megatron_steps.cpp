@@ -49,7 +49,10 @@ class StageRun {
       : tape_(tape), stage_(stage), width_(width), keeps_outputs_(setup.stack == Stack::kDeepspeed),
         waiting_(static_cast<std::size_t>(setup.chunks)) {}
 
-  void pass(const StagePass& pass) { pass.backward ? backward(pass.chunk) : forward(pass.chunk); }
+  void pass(const StagePass& pass) {
+    tape_.next_turn();
+    pass.backward ? backward(pass.chunk) : forward(pass.chunk);
+  }
 
  private:
   void forward(std::int64_t chunk) {

@@ -23,12 +23,12 @@ PipelineStates::PipelineStates(Tape& tape, const Recipe& recipe, const StackSetu
   master_.gradient = {};
 }
 
-/// The bucket's gradients side by side, summed over the ranks and copied back.
+/// The bucket's gradients side by side, summed over the ranks and copied back, behind all passes.
 void PipelineStates::send_bucket(std::int64_t elements) {
   const Tensor flat = tape_.empty({elements}, type_, Holding::kGradients);
   tape_.stream(4 * traffic(flat), type_);
   const double share = static_cast<double>(ranks_ - 1) / static_cast<double>(ranks_);
-  tape_.launch({.sort = StackKernelSort::kCollective, .dtype = type_, .rounds = 2, .ranks = ranks_, .bytes = 2 * share * traffic(flat)});
+  tape_.launch({.sort = StackKernelSort::kCollective, .dtype = type_, .blocking = true, .rounds = 2, .ranks = ranks_, .bytes = 2 * share * traffic(flat)});
 }
 
 void PipelineStates::reduce_gradients() {

@@ -75,6 +75,7 @@ void PartitionedStates::begin_backward() {
 std::uint8_t PartitionedStates::reduction_stream() const { return overlaps_ ? kReductionStream : 0; }
 
 void PartitionedStates::take(Parameter& parameter) {
+  if (stage_ < 2 && !last_micro_batch_) return;  // ZeRO-1 sums whole gradients over micro-batches and reduces them once
   const std::int64_t elements = parameter.value.elements();
   if (bucket_filled_ > 0 && bucket_filled_ + elements > bucket_elements_) reduce_bucket();
   in_bucket_.push_back(&parameter);

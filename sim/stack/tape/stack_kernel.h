@@ -55,6 +55,7 @@ struct StackKernel {
   std::int64_t k = 0;
   double flops = 0;
   double bytes = 0;
+  std::uint32_t turn = 0;    ///< the pass of a micro-batch that it belongs to, counted through the run
   std::uint32_t place = 0;   ///< where in the step: index into the places of the tape
   std::uint64_t events = 0;  ///< of the storage log, that came before it
 };

@@ -113,6 +113,7 @@ Tensor Tape::as_autocast(const Tensor& tensor) {
 
 void Tape::launch(StackKernel kernel) {
   kernel.phase = phase_;
+  kernel.turn = turn_;
   kernel.again = again_;
   kernel.place = static_cast<std::uint32_t>(places_.size() - 1);
   kernel.events = log_->events().size();

@@ -150,7 +150,13 @@ class Tape {
   // Where we are.
   void step(std::int64_t step) { step_ = step; }
   [[nodiscard]] std::int64_t step() const { return step_; }
-  void phase(Phase phase) { phase_ = phase; }
+  /// A pass of another kind than the one before is a turn of its own.
+  void phase(Phase phase) {
+    if (phase != phase_) ++turn_;
+    phase_ = phase;
+  }
+  /// So is this one, though it is of the same kind.
+  void next_turn() { ++turn_; }
   [[nodiscard]] Phase phase() const { return phase_; }
   void at(std::string what);
   /// Calls `moved` with the name of every place that is entered.
@@ -193,6 +199,7 @@ class Tape {
   std::vector<std::uint64_t> walks_;
   std::int64_t step_ = 0;
   Phase phase_ = Phase::kForward;
+  std::uint32_t turn_ = 0;
 };
 
 }  // namespace plimsoll

@@ -130,14 +130,16 @@ TEST_CASE("A stage of a pipeline waits for the others while it fills and drains"
   Recipe recipe = recipe_of(1, 1024, Precision::kBf16Mixed);
   recipe.accumulate = 8;
   const StackTime time = time_of("gpt2", recipe, setup);
-  // Three of eight micro-batches' passes; interleaved in three chunks, one.
-  CHECK(time.bubble == Approx(3.0 / 8 * (time.forward + time.backward)));
+  // The last, whose head makes it the slowest, waits for less than three of its own eight micro-batches' passes; interleaved in three chunks,
+  // for a third of it and what chunks send (pipeline_time_test has the arithmetic).
+  CHECK(time.bubble > 0);
+  CHECK(time.bubble < 3.0 / 8 * (time.forward + time.backward));
   CHECK(time.step == Approx(time.forward + time.backward + time.optimizer + time.bubble));
   CHECK(time.low < time.step);
   CHECK(time.high > time.step);
   setup.chunks = 3;
   const StackTime interleaved = time_of("gpt2", recipe, setup);
-  CHECK(interleaved.bubble == Approx(1.0 / 8 * (interleaved.forward + interleaved.backward)));
+  CHECK(interleaved.bubble == Approx(time.bubble / 3).epsilon(0.1));
 }
 
 TEST_CASE("Tensor ranks that send nothing beside a backward pass wait for every sum in it") {

@@ -42,6 +42,34 @@ TEST_CASE("Copies beside kernels cost what kernels do not hide, and blocking one
   CHECK(timeline.spans[2].start == Approx(7));
 }
 
+TEST_CASE("Collectives are hidden by their own micro-batch's kernels alone, and the last of each micro-batch by none") {
+  // Three micro-batches of 4 s forward and 10 s backward. Each sends 3 + 1 s beside its backward pass, of which the last second is waited
+  // for; the last micro-batch sends 12 s more, of 16 in all 10 are hidden: 3 · 14 + 1 + 1 + 6.
+  const auto collective = StackKernelSort::kCollective;
+  std::vector<TimedLaunch> launches;
+  for (std::uint32_t micro = 0; micro < 3; ++micro) {
+    launches.push_back(launch(kStream, kForward, 4));
+    launches.push_back(launch(kStream, kBackward, 10));
+    if (micro == 2) launches.push_back(launch(collective, kBackward, 12));
+    launches.push_back(launch(collective, kBackward, 3));
+    launches.push_back(launch(collective, kBackward, 1));
+  }
+  const StepTimeline timeline = lay_out_step(launches);
+  CHECK(timeline.time.step == Approx(3 * 14 + 1 + 1 + 6));
+  CHECK(timeline.time.exposed_communication == Approx(8));
+  CHECK(timeline.time.once == Approx(6 - 1));
+  CHECK(timeline.spans[4].start == Approx(15));  // the second forward pass waits for the first micro-batch's last second
+  CHECK(timeline.spans[3].end <= Approx(15));
+  CHECK(timeline.spans.back().end == Approx(timeline.time.step));
+  // Passes of one kind, one behind the other, are told apart by their turns; what nobody waits for is hidden whole.
+  std::vector<TimedLaunch> passes{launch(kStream, kForward, 4), launch(collective, kForward, 1), launch(kStream, kForward, 4), launch(collective, kForward, 1)};
+  CHECK(lay_out_step(passes).time.step == Approx(9));
+  passes[2].turn = passes[3].turn = 1;
+  CHECK(lay_out_step(passes).time.step == Approx(10));
+  passes[1].awaited = passes[3].awaited = false;
+  CHECK(lay_out_step(passes).time.step == Approx(8));
+}
+
 TEST_CASE("An update in host memory follows its passes, and new weights leave beside it") {
   // 1 s of a kernel, then 2 s of unscaling, then the longer of 5 s of update and 3 s of copies: 8.
   const StepTimeline timeline = lay_out_step({launch(kStream, kUpdate, 1), launch(StackKernelSort::kHostPass, kUpdate, 2),

@@ -1,6 +1,10 @@
 #include <catch2/catch.hpp>
 
+#include "formats/machines/gpu_catalogue.h"
+#include "formats/models/resolve_model.h"
 #include "formats/published/published_rows.h"
+#include "sim/stack/predict_stack.h"
+#include "sim/validation/row_outcome.h"
 #include "sim/validation/row_statistics.h"
 #include "sim/validation/state_row.h"
 
@@ -67,4 +71,26 @@ TEST_CASE("a row that is not predicted says why, also where only its number is m
   const auto reasons = count_reasons(judged.outcomes);
   REQUIRE(reasons.size() == 2);
   CHECK(reasons[0] == std::pair<std::string, std::int64_t>("not predicted", 2));
+}
+
+TEST_CASE("a step that is read off its first micro-batches takes what the whole one is told to take") {
+  const GpuEntry gpu = find_gpu(built_in_gpu_catalogue(), "A100 80GB SXM4").value();
+  const ModelSpec spec = resolve_model("gpt:layers=8,hidden=1024,heads=16,vocab=50304,positions=1024").value();
+  const auto setup_of = [](Stack stack, std::int64_t data, std::int64_t stages, int zero) {
+    StackSetup setup{.stack = stack, .modules = stages > 1 ? ModuleStyle::kMegatron : ModuleStyle::kHuggingFace};
+    setup.data_ranks = data;
+    setup.stages = stages;
+    setup.zero = zero;
+    return setup;
+  };
+  StackSetup whole = setup_of(Stack::kPytorch, 16, 1, 3);
+  whole.whole_gradients = true;
+  const StackSetup setups[] = {setup_of(Stack::kMegatron, 16, 4, 1), setup_of(Stack::kDeepspeed, 16, 2, 1), setup_of(Stack::kDeepspeed, 16, 1, 2), setup_of(Stack::kPytorch, 16, 1, 0), whole};
+  for (const StackSetup& setup : setups) {
+    CAPTURE(describe(setup), setup.stages);
+    const Recipe recipe{.precision = Precision::kFp16Mixed, .accumulate = 24, .sequence = 1024};
+    const StackTime brief = predict_stack(spec, folded(recipe, setup), setup, gpu).value().time;
+    // The first micro-batch writes gradients to which the others add: of two it is half, of 24 hardly any.
+    CHECK(whole_step_seconds(brief, recipe, setup) == Approx(predict_stack(spec, recipe, setup, gpu).value().time.step).epsilon(0.025));
+  }
 }
