@@ -154,7 +154,11 @@ Result<void> write_chart(const std::string& path, const LargestTable& table) {
   return {};
 }
 
-Result<void> check_goes(const LargestFlags& flags) {
+Result<void> check_goes(const CLI::App& command, const LargestFlags& flags) {
+  const auto extent = parse_extent(flags.what);
+  const char* grows = !extent ? "" : *extent == Extent::kSequence ? "--seq" : *extent == Extent::kBatch ? "--batch" : "";
+  if (*grows != '\0' && command.count(grows) > 0)
+    return fail({.kind = ErrorKind::kInput, .what = fmt::format("{} is what grows, and would be ignored", grows), .where = {}, .remedy = "leave it out, or say --most"});
   if (flags.asked.strategy != "auto" && !flags.asked.stack.other()) {
     return fail({.kind = ErrorKind::kInput, .what = "strategies are listed in --strategies here", .where = "--strategy",
                  .remedy = "for example --strategies pytorch,zero-offload,plimsoll"});
@@ -216,9 +220,16 @@ void forget_grown(Extent extent, AskedQuestion& asked) {
   });
 }
 
-Result<ExitCode> answer_largest(LargestFlags flags) {
+/// Where the longest sequence has more positions than the model was made for.
+void note_positions(const LargestTable& table, const ModelSpec& spec, std::vector<std::string>& notes) {
+  if (table.extent != Extent::kSequence) return;
+  const bool beyond = std::any_of(table.edges.begin(), table.edges.end(), [&](const ContenderEdge& edge) { return in_units(table.extent, edge.largest.value) > spec.max_positions; });
+  if (beyond) notes.push_back(fmt::format("{} was made for {} positions, fewer than the longest of these: positions grow with the sequence here", spec.name, spec.max_positions));
+}
+
+Result<ExitCode> answer_largest(const CLI::App& command, LargestFlags flags) {
   if (const auto place = check_table_output(flags.output); !place) return fail(place.error());
-  if (const auto goes = check_goes(flags); !goes) return fail(goes.error());
+  if (const auto goes = check_goes(command, flags); !goes) return fail(goes.error());
   LargestTable table;
   const auto growth = read_growth(flags, table);
   if (!growth) return fail(growth.error());
@@ -240,6 +251,7 @@ Result<ExitCode> answer_largest(LargestFlags flags) {
                  .remedy = "name others with --strategies"});
   }
   table.edges = std::move(*edges);
+  note_positions(table, asked->question.spec, asked->notes);
   if (const auto drawn = write_chart(flags.svg, table); !drawn) return fail(drawn.error());
   const std::string text =
       flags.json ? largest_json(table) : flags.csv ? largest_csv(table) : largest_text(table) + notes_text(asked->notes);
@@ -282,7 +294,7 @@ void add_largest(CLI::App& app, ExitCode& code) {
   add_table_output(*command, flags->output);
   command->callback([flags, command, &code] {
     keep_freed_memory();
-    const auto ended = answer_largest(*flags);
+    const auto ended = answer_largest(*command, *flags);
     code = ended ? *ended : report_error(*command, ended.error());
   });
 }

@@ -126,6 +126,8 @@ Result<void> take_model(const RunFlags& flags, const TargetMachine& machine, con
     }
     notes.push_back(note.text);
   }
+  if (!resumed && flags.init.empty() && !model->weights.empty())
+    notes.push_back(fmt::format("{0} has weights, which are not read: training begins with random ones; --init {0} begins with them", flags.model));
   const auto training = with_adapter_folder(flags, model->spec, notes);
   if (!training) return fail(training.error());
   auto recipe = make_recipe(*training, model->spec, machine.precision, machine.precision_reason, notes);
@@ -199,6 +201,18 @@ Result<void> take_base(const RunFlags& flags, const std::string& recorded, RunRe
   return fail(bad(fmt::format("the frozen model of the run is not at {} any more", request.init), "say where it is with --init"));
 }
 
+/// Memory that the run was held to, and this part of it is not.
+void note_more_memory(const ResumeSource& resumed, const Platform& now, std::vector<std::string>& notes) {
+  constexpr std::int64_t kMuch = 2;  // what else a computer does changes what is free
+  if (!resumed.platform) return;
+  for (const auto& [kind, option] : {std::pair{SpaceKind::kDevice, "--device-memory"}, std::pair{SpaceKind::kHost, "--ram"}}) {
+    const auto before = resumed.platform->space(kind), here = now.space(kind);
+    if (!before || !here) continue;
+    const Bytes had = resumed.platform->at(*before).usable, has = now.at(*here).usable;
+    if (has > kMuch * had) notes.push_back(fmt::format("the run was planned for {} of {}, of which {} may be used now; {} says how much", to_text(had), resumed.platform->at(*before).name, to_text(has), option));
+  }
+}
+
 /// Model, recipe and perhaps the plan, from wherever the user said they come, and the weights to begin with.
 Result<void> take_training(const RunFlags& flags, const TargetMachine& machine, RunRequest& request,
                            std::vector<std::string>& notes) {
@@ -208,6 +222,7 @@ Result<void> take_training(const RunFlags& flags, const TargetMachine& machine, 
     if (!source) return fail(source.error());
     request.resume = source->checkpoint;
     notes.insert(notes.end(), source->notes.begin(), source->notes.end());
+    note_more_memory(*source, machine.platform, notes);
     resumed = std::move(*source);
   }
   const auto taken = is_plan_file(flags.model)       ? take_plan(flags, request)

@@ -81,7 +81,7 @@ Result<ResumeSource> of_run(const std::string& path, std::string checkpoint) {
   const Plan* plan = run->last_plan();
   if (plan == nullptr)
     return unusable(path, "the run file has no run in it", "resume from a file that plimsoll run made");
-  ResumeSource source{.checkpoint = std::move(checkpoint), .run_file = path, .spec = plan->spec, .recipe = plan->recipe};
+  ResumeSource source{.checkpoint = std::move(checkpoint), .run_file = path, .spec = plan->spec, .recipe = plan->recipe, .platform = plan->platform};
   if (!source.checkpoint.empty()) return source;
   auto found = checkpoint_in(*run, path, source.notes);
   if (!found) return fail(found.error());

@@ -6,6 +6,7 @@
 
 #include "core/base/result.h"
 #include "core/model/recipe.h"
+#include "core/platform/platform.h"
 
 namespace plimsoll {
 
@@ -15,6 +16,7 @@ struct ResumeSource {
   std::string run_file;  ///< empty: there is only the checkpoint
   std::optional<ModelSpec> spec;
   std::optional<Recipe> recipe;
+  std::optional<Platform> platform;  ///< that its last plan was made for
   std::string base;      ///< weights of the frozen model beside which adapters were trained; empty: the seed's
   std::vector<std::string> notes;  ///< of states that are damaged, and what is taken instead
   std::optional<MatmulLibrary> matmul;  ///< as the checkpoint says it, for those who only have that

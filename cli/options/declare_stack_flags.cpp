@@ -283,7 +283,8 @@ void add_megatron_flags(CLI::App& command, StackFlags& flags, const std::string&
       ->group(group);
   command
       .add_option("--reduce-in", flags.reduce_in,
-                  "type in which gradients are summed and sent (megatron): fp32 as Megatron-LM, bf16 as NeMo and Megatron-Bridge")
+                  "type in which gradients are summed and sent: of megatron fp32 as Megatron-LM, bf16 as NeMo and Megatron-Bridge; of torchtune "
+                  "modules under FSDP2 (default there: fp32 of bf16-mixed, bf16 of bf16)")
       ->check(CLI::IsMember({"fp32", "bf16"}))
       ->capture_default_str()
       ->group(group);

@@ -28,13 +28,14 @@ bool allocates_by_pytorch(const StackFlags& flags) { return flags.stack != "llm.
 /// What GPUs share.
 std::vector<Partner> sharing_partners(const StackFlags& flags) {
   const bool zero = flags.stack == "deepspeed" && flags.zero > 0;
+  const bool fsdp2 = flags.stack == "pytorch" && flags.modules == "torchtune" && flags.zero >= 2 && flags.gpus > 1;
   return {
       {"--chunks", flags.stages > 1 || flags.chunks == 1, "stages of a pipeline interleave chunks", "add --pp"},
       {"--sequence-parallel", flags.tensor_ranks > 1 || !flags.sequence_parallel, "it shares what --tp GPUs have whole", "add --tp"},
       {"--reduce-bucket", zero, "it is of DeepSpeed's ZeRO", "add --stack deepspeed --zero 1, 2 or 3"},
       {"--no-overlap-comm", zero || flags.stack == "megatron", "it is of DeepSpeed's ZeRO and of Megatron",
        "add --stack megatron, or --stack deepspeed --zero 1, 2 or 3"},
-      {"--reduce-in", flags.stack == "megatron", "it is of Megatron's gradient buffers", "add --stack megatron"},
+      {"--reduce-in", flags.stack == "megatron" || fsdp2, "it is of Megatron's gradient buffers and of FSDP2's", "add --stack megatron, or --modules torchtune --dp and --zero 3"},
       {"--ep", flags.stack == "megatron", "experts are shared out by megatron, and by layouts that plimsoll plans", "add --stack megatron, or leave --stack out"},
       {"--etp", flags.stack == "megatron", "it shares each of Megatron's experts", "add --stack megatron"},
       {"--expert-dispatch", flags.stack == "megatron", "it says how tokens come to Megatron's experts", "add --stack megatron"}};

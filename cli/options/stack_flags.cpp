@@ -226,6 +226,7 @@ void read_sharing(const StackFlags& flags, const ModelSpec& spec, StackSetup& se
   setup.network = flags.network;
   setup.reduce_bucket = flags.reduce_bucket == "auto" ? spec.hidden * spec.hidden : std::stoll(flags.reduce_bucket);
   setup.overlaps_communication = !flags.no_overlap;
+  if (setup.stack == Stack::kPytorch && is_given(flags, "--reduce-in")) setup.reduces_in_single = flags.reduce_in == "fp32";
   if (!flags.whole_gradients.empty()) setup.whole_gradients = flags.whole_gradients == "yes";
 }
 

@@ -42,6 +42,13 @@ void note_program(const ExportedTraining& training, std::vector<std::string>& no
       recipe.micro_batch, to_text(recipe.optimizer), recipe.learning_rate));
 }
 
+void note_loop(const ExportedTraining& training, std::vector<std::string>& notes) {
+  notes.push_back(
+      fmt::format("accelerate accumulates {} micro-batches and clips at {} where the program says so "
+                  "(Accelerator(gradient_accumulation_steps=…), clip_grad_norm_)",
+                  training.recipe.accumulate, training.recipe.clip));
+}
+
 }  // namespace
 
 Result<ExportedText> accelerate_deepspeed_yaml(const ExportedTraining& training) {
@@ -67,6 +74,23 @@ Result<ExportedText> accelerate_deepspeed_yaml(const ExportedTraining& training)
   return out;
 }
 
+Result<ExportedText> accelerate_ddp_yaml(const ExportedTraining& training) {
+  const std::string who = "accelerate without sharding";
+  if (const auto goes = check_reach(training, {.who = who}); !goes) return fail(goes.error());
+  if (training.zero > 0 || training.gpus() > training.data_ranks)
+    return cannot_export(fmt::format("{} has every model whole", who), "export to accelerate-fsdp, torchtitan or megatron");
+  KeyedLines lines = common_keys(training, training.data_ranks > 1 ? "MULTI_GPU" : "NO");
+  ExportedText out;
+  note_program(training, out.notes);
+  note_loop(training, out.notes);
+  if (training.checkpoints == ExportedCheckpoints::kBlocks)
+    out.notes.emplace_back("the program turns checkpoints of blocks on (gradient_checkpointing=True of transformers' Trainer)");
+  note_timing(training, "accelerate", out.notes);
+  note_model(training, out.notes);
+  out.text = heading(training, "accelerate-ddp", out.notes) + lines.str();
+  return out;
+}
+
 Result<ExportedText> accelerate_fsdp_yaml(const ExportedTraining& training) {
   if (const auto goes = check_fsdp(training, "accelerate's FSDP"); !goes) return fail(goes.error());
   const TorchBlocks* blocks = torch_blocks(training.spec);
@@ -81,10 +105,7 @@ Result<ExportedText> accelerate_fsdp_yaml(const ExportedTraining& training) {
   ExportedText out;
   note_program(training, out.notes);
   note_fsdp(training, out.notes);
-  out.notes.push_back(
-      fmt::format("accelerate accumulates {} micro-batches and clips at {} where the program says so "
-                  "(Accelerator(gradient_accumulation_steps=…), clip_grad_norm_)",
-                  training.recipe.accumulate, training.recipe.clip));
+  note_loop(training, out.notes);
   if (training.checkpoints == ExportedCheckpoints::kBlocks && training.every > 1) {
     out.notes.push_back(fmt::format(
         "accelerate checkpoints every block; the plan every {} blocks: export --to torch-checkpoint", training.every));

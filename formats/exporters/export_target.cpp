@@ -27,11 +27,12 @@ struct KnownTarget {
   ExportSource takes;  ///< the setups that it takes, besides plans
 };
 
-constexpr std::array<KnownTarget, 8> kTargets{{
+constexpr std::array<KnownTarget, 9> kTargets{{
     {ExportTarget::kDeepspeed, "deepspeed", ".json", deepspeed_json, ExportSource::kDeepspeed},
     {ExportTarget::kAccelerateDeepspeed, "accelerate-deepspeed", ".yaml", accelerate_deepspeed_yaml,
      ExportSource::kDeepspeed},
     {ExportTarget::kAccelerateFsdp, "accelerate-fsdp", ".yaml", accelerate_fsdp_yaml, ExportSource::kPytorch},
+    {ExportTarget::kAccelerateDdp, "accelerate-ddp", ".yaml", accelerate_ddp_yaml, ExportSource::kPytorch},
     {ExportTarget::kFsdp2, "fsdp2", ".json", fsdp2_policy, ExportSource::kPytorch},
     {ExportTarget::kTorchCheckpoint, "torch-checkpoint", ".py", checkpoint_policy, ExportSource::kPytorch},
     {ExportTarget::kMegatron, "megatron", ".sh", megatron_arguments, ExportSource::kMegatron},
@@ -79,7 +80,9 @@ Result<ExportTarget> parse_export_target(std::string_view text, const ExportedTr
   if (text == kEitherKind) {
     const bool deepspeed =
         training.source == ExportSource::kDeepspeed || (training.of_plan() && moves_anything(training));
-    return deepspeed ? ExportTarget::kAccelerateDeepspeed : ExportTarget::kAccelerateFsdp;
+    if (deepspeed) return ExportTarget::kAccelerateDeepspeed;
+    const bool whole = training.zero == 0 && training.gpus() == training.data_ranks && training.activations == Tier::kDevice && !moves_anything(training);
+    return whole ? ExportTarget::kAccelerateDdp : ExportTarget::kAccelerateFsdp;
   }
   for (const KnownTarget& target : kTargets) {
     if (target.name == text) return target.target;

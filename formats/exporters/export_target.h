@@ -13,6 +13,7 @@ enum class ExportTarget : std::uint8_t {
   kDeepspeed,
   kAccelerateDeepspeed,
   kAccelerateFsdp,
+  kAccelerateDdp,
   kFsdp2,
   kTorchCheckpoint,
   kMegatron,
@@ -37,7 +38,7 @@ std::string_view file_ending(ExportTarget target);
 
 std::string_view to_text(ExportTarget target);
 /// "accelerate" is the kind that the training asks for: DeepSpeed where anything waits elsewhere or DeepSpeed trains,
-/// else FSDP.
+/// FSDP where anything is shared out or checkpoints wait in host memory, else neither (accelerate-ddp).
 Result<ExportTarget> parse_export_target(std::string_view text, const ExportedTraining& training);
 /// "deepspeed, accelerate, …", for help and errors.
 std::string export_target_names();

@@ -12,6 +12,11 @@ Result<void> check_tier(const std::string& who, std::string_view what, Tier want
                        "choose a --strategy that does not, or export to a program that can (docs/exporting.md)");
 }
 
+std::string_view encoded_base(BaseStorage base) {
+  if (base == BaseStorage::kNf4) return "4";
+  return base == BaseStorage::kInt8 ? "8" : std::string_view{};
+}
+
 }  // namespace
 
 tl::unexpected<Error> cannot_export(std::string what, std::string remedy) {
@@ -57,6 +62,8 @@ void note_model(const ExportedTraining& training, std::vector<std::string>& note
                   spec.name, spec.blocks(), spec.hidden, training.recipe.sequence));
   if (training.recipe.adapter.exists())
     notes.push_back("it also brings the adapters; the options speak of the whole model alone");
+  if (const std::string_view bits = encoded_base(training.recipe.adapter.base); !bits.empty())
+    notes.push_back(fmt::format("the base is loaded in {} bits, which the program says (BitsAndBytesConfig)", bits));
   if (!training.preferences.empty())
     notes.push_back(fmt::format("{} is TRL's trainer's to bring, with its reference and what writes answers; the options tell how GPUs share the model", training.preferences));
 }

@@ -95,8 +95,15 @@ std::string reason(const nlohmann::json::exception& error) {
   return message.starts_with("parse error") && place_end != std::string::npos ? message.substr(place_end + 2) : message;
 }
 
+/// Every SQLite file begins so.
+constexpr std::string_view kRunFileMark = "SQLite format 3";
+
 template <typename Json>
 Result<Json> parse(std::string_view text, std::string_view where, std::int64_t first_byte) {
+  if (text.starts_with(kRunFileMark)) {
+    return fail({.kind = ErrorKind::kInput, .what = "this is a run file, not JSON", .where = std::string(where),
+                 .remedy = "plimsoll show, compare, replay and export read run files"});
+  }
   Watch watch(text.data());
   const auto place = [&](std::size_t byte) {
     const auto line = 1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(byte), '\n');

@@ -23,6 +23,7 @@ struct Program {
 constexpr Program kPrograms[] = {{ExportTarget::kDeepspeed, "DeepSpeed"},
                                  {ExportTarget::kAccelerateDeepspeed, "accelerate (DeepSpeed)"},
                                  {ExportTarget::kAccelerateFsdp, "accelerate (FSDP)"},
+                                 {ExportTarget::kAccelerateDdp, "accelerate (DDP)"},
                                  {ExportTarget::kFsdp2, "PyTorch FSDP2"},
                                  {ExportTarget::kTorchCheckpoint, "PyTorch checkpoint"},
                                  {ExportTarget::kMegatron, "Megatron-LM"},

@@ -68,6 +68,7 @@ std::string software_text(const StackSetup& setup) {
   if (setup.half_weights) text += ", weights in two bytes";
   if (setup.autocasts) text += *setup.autocasts ? ", two-byte weights in an autocast region" : ", no autocast of what is gathered";
   if (setup.whole_gradients) text += *setup.whole_gradients ? ", gradients whole between micro-batches" : ", gradients reduced in every micro-batch";
+  if (setup.reduces_in_single) text += *setup.reduces_in_single ? ", gradients reduced in fp32" : ", gradients reduced in two bytes";
   if (setup.grouped_experts) text += *setup.grouped_experts ? ", experts in grouped products" : ", experts one by one";
   if (setup.written_gelu) text += ", GELU written out";
   if (setup.legacy_kernels) text += ", kernels of 2020";

@@ -121,6 +121,9 @@ struct StackSetup {
   /// FSDP: whether micro-batches that are not a step's last leave their gradients as they are, whole on every rank (no_sync). Nothing: as
   /// the modules' usual loops (see keeps_whole_gradients).
   std::optional<bool> whole_gradients;
+  /// FSDP2: whether gradients are kept between micro-batches and reduced in fp32 (MixedPrecisionPolicy.reduce_dtype), else in the type of what
+  /// is gathered. Nothing: where that is not the type of the shards.
+  std::optional<bool> reduces_in_single;
   /// Whether experts multiply in one kernel over tokens sorted by expert (torch._grouped_mm: torchtitan; transformers 5; Transformer Engine).
   /// Nothing: of torchtune and Megatron's modules alone.
   std::optional<bool> grouped_experts;

@@ -107,9 +107,22 @@ TEST_CASE("Megatron's arguments say a squared ReLU, and there are none for a pla
   CHECK_THAT(refusal(ExportTarget::kMegatron, of(ActivationKind::kRelu)), Contains("its activation"));
 }
 
-TEST_CASE("accelerate's kind is DeepSpeed where anything waits elsewhere, else FSDP") {
+TEST_CASE("accelerate's kind is DeepSpeed where anything waits elsewhere, FSDP where anything is shared out, else neither") {
   CHECK(parse_export_target("accelerate", of_plan(kDrive)).value() == ExportTarget::kAccelerateDeepspeed);
-  CHECK(parse_export_target("accelerate", of_plan({.name = "resident"})).value() == ExportTarget::kAccelerateFsdp);
+  CHECK(parse_export_target("accelerate", of_plan({.name = "resident"})).value() == ExportTarget::kAccelerateDdp);
+  const auto of = [](std::int64_t ranks, int zero) {
+    StackSetup setup{.stack = Stack::kPytorch, .recomputation = Recomputation::kFull};
+    setup.data_ranks = ranks;
+    setup.zero = zero;
+    Recipe recipe = small_recipe();
+    recipe.adapter = {16, 32, {AdapterTarget::kQuery}, BaseStorage::kNf4};
+    return exported_training(small_model(Family::kLlama), recipe, setup).value();
+  };
+  CHECK(parse_export_target("accelerate", of(4, 3)).value() == ExportTarget::kAccelerateFsdp);
+  const std::string one = text_of(parse_export_target("accelerate", of(1, 0)).value(), of(1, 0));
+  CHECK_THAT(one, Contains("distributed_type: \"NO\"") && Contains("num_processes: 1") && Contains("gradient_checkpointing=True") && Contains("loaded in 4 bits"));
+  CHECK_THAT(text_of(parse_export_target("accelerate", of(4, 0)).value(), of(4, 0)), Contains("distributed_type: \"MULTI_GPU\"") && Contains("num_processes: 4"));
+  CHECK_THAT(refusal(ExportTarget::kAccelerateDdp, of(4, 3)), Contains("every model whole"));
   CHECK_FALSE(parse_export_target("keras", of_plan(kDrive)));
 }
 

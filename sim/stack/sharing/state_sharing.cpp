@@ -31,7 +31,7 @@ UnitShardingOptions unit_options(const Recipe& recipe, const StackSetup& setup) 
           .keeps_after_forward = setup.zero == 2,
           .state_type = has_half_weights(recipe, setup) ? std::optional(DType::kFp32) : std::nullopt,
           .separate_ends = each && setup.separate_ends,
-          .reduces_in_fp32 = each && has_half_weights(recipe, setup),
+          .reduces_in_fp32 = each && setup.reduces_in_single.value_or(has_half_weights(recipe, setup)),
           .whole_gradients = recipe.accumulate > 1 && keeps_whole_gradients(setup),
           .adapters_apart = wraps_adapters(recipe, setup),
           .offloads = setup.parameters != Home::kDevice,

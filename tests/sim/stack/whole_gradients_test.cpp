@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -49,11 +50,13 @@ double sent_bytes(const std::string& model, const Recipe& made, const StackSetup
 }  // namespace
 
 TEST_CASE("Without reductions between micro-batches every rank keeps whole gradients until a step's last") {
-  const auto growth = [](bool whole, int zero, ModuleStyle modules, int accumulate) {
+  const auto growth = [](bool whole, int zero, ModuleStyle modules, int accumulate, Precision precision = Precision::kBf16Mixed,
+                         std::optional<bool> in_single = {}) {
     StackSetup setup = nano(8, zero);
     setup.modules = modules;
     setup.whole_gradients = whole;
-    Recipe made = recipe(Precision::kBf16Mixed);
+    setup.reduces_in_single = in_single;
+    Recipe made = recipe(precision);
     made.accumulate = accumulate;
     const auto most = [&](int layers) {
       return most_gradients("gpt:layers=" + std::to_string(layers) + ",hidden=512,heads=8,vocab=2048,positions=128", made, setup);
@@ -68,6 +71,9 @@ TEST_CASE("Without reductions between micro-batches every rank keeps whole gradi
   }
   // FSDP2 keeps them in the type that it reduces in.
   CHECK(growth(true, 3, ModuleStyle::kTorchTune, 2) == Approx(4).epsilon(0.001));
+  CHECK(growth(true, 3, ModuleStyle::kTorchTune, 2, Precision::kBf16) == Approx(2).epsilon(0.001));
+  CHECK(growth(true, 3, ModuleStyle::kTorchTune, 2, Precision::kBf16, true) == Approx(4).epsilon(0.001));
+  CHECK(growth(true, 3, ModuleStyle::kTorchTune, 2, Precision::kBf16Mixed, false) == Approx(2).epsilon(0.001));
 }
 
 TEST_CASE("Without reductions between micro-batches gradients are sent once a step, and SHARD_GRAD_OP gathers once") {
