@@ -201,18 +201,6 @@ Result<void> take_base(const RunFlags& flags, const std::string& recorded, RunRe
   return fail(bad(fmt::format("the frozen model of the run is not at {} any more", request.init), "say where it is with --init"));
 }
 
-/// Memory that the run was held to, and this part of it is not.
-void note_more_memory(const ResumeSource& resumed, const Platform& now, std::vector<std::string>& notes) {
-  constexpr std::int64_t kMuch = 2;  // what else a computer does changes what is free
-  if (!resumed.platform) return;
-  for (const auto& [kind, option] : {std::pair{SpaceKind::kDevice, "--device-memory"}, std::pair{SpaceKind::kHost, "--ram"}}) {
-    const auto before = resumed.platform->space(kind), here = now.space(kind);
-    if (!before || !here) continue;
-    const Bytes had = resumed.platform->at(*before).usable, has = now.at(*here).usable;
-    if (has > kMuch * had) notes.push_back(fmt::format("the run was planned for {} of {}, of which {} may be used now; {} says how much", to_text(had), resumed.platform->at(*before).name, to_text(has), option));
-  }
-}
-
 /// Model, recipe and perhaps the plan, from wherever the user said they come, and the weights to begin with.
 Result<void> take_training(const RunFlags& flags, const TargetMachine& machine, RunRequest& request,
                            std::vector<std::string>& notes) {

@@ -124,4 +124,17 @@ Result<ResumeSource> find_resume_source(const std::string& path) {
   return source;
 }
 
+void note_more_memory(const ResumeSource& resumed, const Platform& now, std::vector<std::string>& notes) {
+  constexpr std::int64_t kMuch = 2;  // what else a computer does changes what is free
+  if (!resumed.platform) return;
+  for (const auto& [kind, option] : {std::pair{SpaceKind::kDevice, "--device-memory"}, std::pair{SpaceKind::kHost, "--ram"}}) {
+    const auto before = resumed.platform->space(kind), here = now.space(kind);
+    if (!before || !here) continue;
+    const Bytes had = resumed.platform->at(*before).usable, has = now.at(*here).usable;
+    if (has <= kMuch * had) continue;
+    notes.push_back(fmt::format("the run was planned for {} of {}, of which {} may be used now; {} says how much", to_text(had),
+                                resumed.platform->at(*before).name, to_text(has), option));
+  }
+}
+
 }  // namespace plimsoll

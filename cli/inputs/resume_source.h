@@ -25,4 +25,7 @@ struct ResumeSource {
 /// `path` is a run file, whose last checkpoint is meant, or a checkpoint, whose run file is looked for beside it.
 Result<ResumeSource> find_resume_source(const std::string& path);
 
+/// Tells of memory that the run was held to, where much more may be used now.
+void note_more_memory(const ResumeSource& resumed, const Platform& now, std::vector<std::string>& notes);
+
 }  // namespace plimsoll
