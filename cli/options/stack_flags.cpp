@@ -86,6 +86,11 @@ ModuleStyle usual_modules(Stack stack, const ModelSpec& spec) {
 
 bool is_of_megatron(const std::string& option) { return option == "--ep" || option == "--etp" || option == "--expert-dispatch"; }
 
+/// What layouts of plimsoll's have, too.
+bool is_degree(const std::string& option) {
+  return option == "--dp" || option == "--zero" || option == "--tp" || option == "--pp" || option == "--cp" || option == "--chunks";
+}
+
 }  // namespace
 
 Result<void> check_stack_options(const StackFlags& flags) {
@@ -95,7 +100,9 @@ Result<void> check_stack_options(const StackFlags& flags) {
     return fail({.kind = ErrorKind::kInput,
                  .what = fmt::format("{} says how another program trains", option->get_name()),
                  .where = {},
-                 .remedy = is_of_megatron(option->get_name()) ? "add --stack megatron" : "add --stack pytorch (or another), or choose a --strategy for plimsoll"});
+                 .remedy = is_of_megatron(option->get_name()) ? "add --stack megatron"
+                           : is_degree(option->get_name())   ? "add --stack pytorch (or another), or --gpus for layouts that plimsoll plans"
+                                                             : "add --stack pytorch (or another), or choose a --strategy for plimsoll"});
   }
   return {};
 }
@@ -130,7 +137,7 @@ Result<void> read_layers(const StackFlags& flags, const ModelSpec& spec, StackSe
   }
   if (!flags.attention.empty()) {
     const auto attention = parse_attention_kernel(flags.attention);
-    if (!attention) return fail(attention.error());
+    if (!attention) return fail(with_own_value(attention.error(), "--attention", flags.attention));
     setup.attention = *attention;
   }
   const auto fp8 = parse_fp8_scaling(flags.fp8);

@@ -76,10 +76,10 @@ double matched_fraction(std::span<const TraceEvent> predicted, std::span<const T
   return static_cast<double>(matched) / static_cast<double>(predicted.size());
 }
 
-/// Durations of a device's steps that kept no events. A step after one that was traced may still wait for it.
+/// Durations of steps that kept no events. A device's step after one that was traced may still wait for it.
 std::vector<Nanoseconds> untraced_in(const Trace& trace) {
   std::vector<Nanoseconds> durations;
-  for (std::size_t i = 1; i < trace.steps.size() && trace.is_of_device(); ++i) {
+  for (std::size_t i = 1; i < trace.steps.size(); ++i) {
     const bool kept = !events_of_step(trace, trace.steps[i].step).empty();
     if (!kept && events_of_step(trace, trace.steps[i - 1].step).empty()) durations.push_back(trace.steps[i].duration());
   }

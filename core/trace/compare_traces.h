@@ -41,7 +41,7 @@ struct Comparison {
   std::uint32_t predicted_step_index = 0;
   std::uint32_t measured_step_index = 0;  ///< the step of median duration among those alike
   std::uint32_t traced_steps = 0;         ///< whole ones of the run
-  std::uint32_t untraced_steps = 0;       ///< of a device: that kept no events, the first after a traced one left out
+  std::uint32_t untraced_steps = 0;       ///< that kept no events, the first after a traced one left out
   Nanoseconds untraced_step;              ///< their median, where there are kLeastUntraced
   Nanoseconds untraced_predicted;         ///< what they are held against: the prediction, or the other run's such steps
   std::uint32_t alike_steps = 0;          ///< those that skipped as many instructions as the predicted step; all, when none did
@@ -53,7 +53,7 @@ struct Comparison {
   [[nodiscard]] Nanoseconds whole() const { return of_two_runs ? predicted_step : measured_step; }
   /// (measured − predicted) ÷ whole, of the step whose parts are told.
   [[nodiscard]] double error() const;
-  /// The same of a device's steps without events, which make a step longer; nothing where there are too few, or on the host.
+  /// The same of steps without events, which make a device's step longer; nothing where there are too few.
   [[nodiscard]] std::optional<double> untraced_error() const;
 };
 

@@ -16,7 +16,7 @@ tl::unexpected<Error> refused(std::string what, std::string where, std::string r
   return fail({.kind = ErrorKind::kInput, .what = std::move(what), .where = std::move(where), .remedy = std::move(remedy)});
 }
 
-tl::unexpected<Error> contradiction(std::string what) { return refused(std::move(what), {}, "choose degrees that divide it"); }
+tl::unexpected<Error> contradiction(std::string what, std::string where) { return refused(std::move(what), std::move(where), "choose degrees that divide it"); }
 
 /// What of the model its layers have otherwise, as "has a norm behind its embeddings"; empty where there is nothing. BERT is Megatron-LM's
 /// own, whatever norms the model's file says.
@@ -119,17 +119,17 @@ Result<void> check_latent(const ModelSpec& spec, const StackSetup& setup, std::s
 Result<void> check_degrees(const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup) {
   const std::int64_t t = setup.tensor_ranks;
   if (spec.heads % t != 0 || spec.ffn % t != 0 || spec.kv_heads % t != 0) {
-    return contradiction(fmt::format("{} heads, {} key heads or {} of the feed-forward layer do not divide by {} tensor ranks", spec.heads, spec.kv_heads, spec.ffn, t));
+    return contradiction(fmt::format("{} heads, {} key heads or {} of the feed-forward layer do not divide by {} tensor ranks", spec.heads, spec.kv_heads, spec.ffn, t), "--tp");
   }
   if (layers_of_chunk(spec, setup, 0) < 1) {
-    return contradiction(fmt::format("{} layers do not divide by {} stages of {} chunks", spec.layers, setup.stages, setup.chunks));
+    return contradiction(fmt::format("{} layers do not divide by {} stages of {} chunks", spec.layers, setup.stages, setup.chunks), "--pp");
   }
   if (setup.chunks > 1 && recipe.accumulate % setup.stages != 0) {
-    return contradiction(fmt::format("{} micro-batches do not divide by {} stages, as interleaved chunks need", recipe.accumulate, setup.stages));
+    return contradiction(fmt::format("{} micro-batches do not divide by {} stages, as interleaved chunks need", recipe.accumulate, setup.stages), "--chunks");
   }
   const std::int64_t of_sequence = setup.context_ranks * (setup.sequence_parallel ? t : 1);
   if (recipe.sequence % of_sequence != 0) {
-    return contradiction(fmt::format("a sequence of {} does not divide by the {} ranks that share it", recipe.sequence, of_sequence));
+    return contradiction(fmt::format("a sequence of {} does not divide by the {} ranks that share it", recipe.sequence, of_sequence), "--seq");
   }
   return {};
 }

@@ -89,7 +89,7 @@ TEST_CASE("a prediction of steps that skip is compared with the measured steps t
   CHECK(unlike.matched_fraction == 0.0);
 }
 
-TEST_CASE("of a device's run the steps without events are told too, as events make a step longer") {
+TEST_CASE("steps without events are told too: on a device events make a step longer, and a long run may change after those that keep them") {
   TinyPlan tiny;
   tiny.launch(tiny.queue(QueueKind::kCompute), 1);
   const Plan plan = tiny.build();
@@ -110,7 +110,7 @@ TEST_CASE("of a device's run the steps without events are told too, as events ma
   CHECK(told.untraced_step == Nanoseconds(101));
   CHECK(told.untraced_error().value() == Approx(1.0 / 101));
   measured.source = "cpu";
-  CHECK_FALSE(compare_traces(plan, predicted, measured)->untraced_error());
+  CHECK(compare_traces(plan, predicted, measured)->untraced_error() == told.untraced_error());
 }
 
 TEST_CASE("memory is compared by space and category, with zero where one side has none") {
