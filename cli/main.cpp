@@ -6,6 +6,7 @@
 #include <system_error>
 
 #include "cli/commands.h"
+#include "cli/inputs/training_files.h"
 #include "cli/program/answer_error.h"
 #include "cli/program/documents.h"
 #include "cli/program/usage_error.h"
@@ -32,11 +33,14 @@ int run_command_line(int argc, char** argv) {
                          add_completion, add_manual}) {
     add(app, code);
   }
+  const std::vector<std::string> words(argv + 1, argv + argc);
   try {
-    app.parse(argc, argv);
+    const auto line = with_training_files(app, words);
+    if (!line) return static_cast<int>(report_usage_error(words, line.error()));
+    fmt::print(stderr, "{}", line->said);
+    app.parse(std::vector<std::string>(line->words.rbegin(), line->words.rend()));
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);  // asked for help
-    const std::vector<std::string> words(argv + 1, argv + argc);
     return static_cast<int>(report_usage_error(words, usage_error(app, error, words)));
   } catch (const EnvironmentError& error) {
     return static_cast<int>(report_error(app, error.error()));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "cli/inputs/training_files.h"
 #include "cli/program/answer_error.h"
 #include "cli/program/answered.h"
 #include "cli/program/usage_error.h"
@@ -50,11 +51,12 @@ AskedCommand ended_with(Error error) {
 
 AskedCommand answer(CLI::App& app, const AskableCommand& declared, const std::vector<std::string>& words) {
   try {
-    std::vector<std::string> reversed(words.rbegin(), words.rend());  // as CLI11 takes them
-    app.parse(reversed);
+    const auto line = with_training_files(app, words);
+    if (!line) return ended_with(line.error());
+    app.parse(std::vector<std::string>(line->words.rbegin(), line->words.rend()));  // as CLI11 takes them
     const auto answered = declared.ask();
     if (!answered) return ended_with(answered.error());
-    return {.json = answered->text, .said = answered->said, .exit_code = static_cast<int>(answered->code), .error = {}};
+    return {.json = answered->text, .said = line->said + answered->said, .exit_code = static_cast<int>(answered->code), .error = {}};
   } catch (const CLI::ParseError& error) {
     return ended_with(usage_error(app, error, words));
   } catch (const EnvironmentError& error) {

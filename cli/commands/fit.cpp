@@ -284,7 +284,7 @@ AskableCommand declare_fit(CLI::App& app) {
   CLI::App* command = app.add_subcommand("fit", "Will the training fit, how fast, and what limits it?");
   command->footer(kExamples);
   command->add_option("MODEL", options->asked.model,
-                      "zoo name, config.json, .safetensors, .onnx, folder, gpt:layers=24,hidden=…, or a step graph")
+                      "zoo name, config.json, .safetensors, .onnx, folder, gpt:layers=24,hidden=…, a step graph, or a training file of another program (train.yaml, docs/training-files.md)")
       ->required();
   add_question_flags(*command, options->asked);
   add_length_flags(*command, options->asked.length);

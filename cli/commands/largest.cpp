@@ -6,6 +6,7 @@
 
 #include "cli/commands.h"
 #include "cli/options/fit_flags.h"
+#include "cli/options/number_checks.h"
 #include "cli/print/output_file.h"
 #include "cli/print/print_fit.h"
 #include "cli/print/print_training.h"
@@ -154,11 +155,29 @@ Result<void> write_chart(const std::string& path, const LargestTable& table) {
   return {};
 }
 
+/// What grows by one must divide by what shares it.
+Result<void> check_divides(const LargestFlags& flags, Extent extent) {
+  const StackFlags& stack = flags.asked.stack;
+  const bool cuts_layers = extent == Extent::kLayers && stack.stages > 1, cuts_width = extent == Extent::kWidth && stack.tensor_ranks > 1;
+  if (cuts_layers || cuts_width) {
+    return fail({.kind = ErrorKind::kInput,
+                 .what = fmt::format("a model that grows {} does not divide by {}", cuts_layers ? "layer by layer" : "head by head", cuts_layers ? "--pp" : "--tp"),
+                 .where = "--what", .remedy = fmt::format("let --what batch or sequence grow, or leave {} out", cuts_layers ? "--pp" : "--tp")});
+  }
+  const std::int64_t step = in_units(extent, 1);
+  if (flags.most && *flags.most % step != 0) {
+    return fail({.kind = ErrorKind::kInput, .what = fmt::format("a sequence grows by {} tokens at a time, and {} is no multiple of it", step, *flags.most),
+                 .where = "--most", .remedy = fmt::format("say {}", std::max<std::int64_t>(1, *flags.most / step) * step)});
+  }
+  return {};
+}
+
 Result<void> check_goes(const CLI::App& command, const LargestFlags& flags) {
   const auto extent = parse_extent(flags.what);
   const char* grows = !extent ? "" : *extent == Extent::kSequence ? "--seq" : *extent == Extent::kBatch ? "--batch" : "";
   if (*grows != '\0' && command.count(grows) > 0)
     return fail({.kind = ErrorKind::kInput, .what = fmt::format("{} is what grows, and would be ignored", grows), .where = {}, .remedy = "leave it out, or say --most"});
+  if (const auto divides = check_divides(flags, extent ? *extent : Extent::kBatch); !divides) return divides;
   if (flags.asked.strategy != "auto" && !flags.asked.stack.other()) {
     return fail({.kind = ErrorKind::kInput, .what = "strategies are listed in --strategies here", .where = "--strategy",
                  .remedy = "for example --strategies pytorch,zero-offload,plimsoll"});
@@ -287,6 +306,7 @@ void add_largest(CLI::App& app, ExitCode& code) {
                    "as-said-recompute (then the default, beside plimsoll)")
       ->delimiter(',');
   command->add_option("--most", flags->most, "nothing larger is tried (default: 4096, of tokens 1048576)")
+      ->transform(tokens_with_unit())
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 24));
   command->add_option("--svg", flags->svg, "write the chart to this file");
   command->add_flag("--json", flags->json, "machine-readable answer");

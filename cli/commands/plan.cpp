@@ -24,6 +24,7 @@
 #include "sim/planner/fit_answer.h"
 #include "sim/planner/predict.h"
 #include "sim/stack/lowering/lower_stack.h"
+#include "sim/stack/lowering/simulate_dynamic.h"
 #include "sim/stack/setup_on.h"
 #include "sim/stack/stack_answer.h"
 
@@ -59,6 +60,7 @@ Result<Answered> write_other_stack(const PlanFlags& flags) {
   FitAnswer answer = stack_answer(other->spec, other->recipe, setup, gpu, lowered->prediction);
   const auto& notes = lowered->prediction.assumptions;
   other->notes.insert(other->notes.end(), notes.begin(), notes.end());
+  if (setup.stages > 1) other->notes.emplace_back(kOneStage);
   answer.assumed = other->notes;
   Answered answered{.code = answer.fits ? ExitCode::kDone : ExitCode::kMissed,
                     .text = flags.json ? to_json(answer)

@@ -37,7 +37,7 @@ Answered timed(const SimulateFlags& flags, const FitAnswer& answer, const Plan& 
   return {.code = answer.fits ? ExitCode::kDone : ExitCode::kMissed,
           .text = flags.json  ? to_json(answer)
                   : flags.csv ? memory_csv(answer)
-                              : fit_text(answer, plan.recipe, machine, is_of_images(plan.spec)),
+                              : fit_text(answer, plan.recipe, machine, is_of_images(plan.spec)) + notes_text(answer.assumed),
           .said = {}};
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "core/base/nearest_names.h"
+#include "formats/trainers/optimizer_names.h"
 
 namespace plimsoll {
 namespace {
@@ -179,37 +180,8 @@ constexpr ForeignValue kValues[] = {{"--stack", "fsdp", "--stack pytorch --zero 
                                     {"--to", "megatronlm", "--to megatron"},
                                     {"--to", "nemo", "--to megatron"},
                                     {"--to", "colossalai", "--to gemini"},
-                                    {"--optimizer", "adamwtorch", "--optimizer adamw"},
-                                    {"--optimizer", "adamwtorchfused", "--optimizer adamw, with --optimizer-loop fused under --stack pytorch"},
-                                    {"--optimizer", "adamwhf", "--optimizer adamw"},
-                                    {"--optimizer", "adamwapexfused", "--optimizer adamw"},
-                                    {"--optimizer", "fusedadam", "--optimizer adamw"},
                                     {"--optimizer", "cpuadam", "--optimizer adamw; --strategy zero-offload updates on the CPU"},
                                     {"--optimizer", "deepspeedcpuadam", "--optimizer adamw; --strategy zero-offload updates on the CPU"},
-                                    {"--optimizer", "adamwbnb8bit", "--optimizer adam8bit"},
-                                    {"--optimizer", "adamw8bit", "--optimizer adam8bit"},
-                                    {"--optimizer", "adamwtorch8bit", "--optimizer adam8bit"},
-                                    {"--optimizer", "adamwtorch4bit", "--optimizer adamw --state-bits 4, with --stack pytorch"},
-                                    {"--optimizer", "adamw4bit", "--optimizer adamw --state-bits 4, with --stack pytorch"},
-                                    {"--optimizer", "pagedadamw", "--optimizer adamw --paged-states, with --stack pytorch"},
-                                    {"--optimizer", "pagedadamw32bit", "--optimizer adamw --paged-states, with --stack pytorch"},
-                                    {"--optimizer", "pagedadamw8bit", "--optimizer adam8bit --paged-states, with --stack pytorch"},
-                                    {"--optimizer", "pagedlion", "--optimizer lion --paged-states, with --stack pytorch"},
-                                    {"--optimizer", "pagedlion32bit", "--optimizer lion --paged-states, with --stack pytorch"},
-                                    {"--optimizer", "galore", "--optimizer adamw --projection galore:RANK, with --stack pytorch"},
-                                    {"--optimizer", "galoreadamw", "--optimizer adamw --projection galore:RANK, with --stack pytorch"},
-                                    {"--optimizer", "galoreadamw8bit", "--optimizer adam8bit --projection galore:RANK, with --stack pytorch"},
-                                    {"--optimizer", "galoreadamwlayerwise",
-                                     "--optimizer adamw --projection galore:RANK --update-in-backward, with --stack pytorch"},
-                                    {"--optimizer", "galoreadamw8bitlayerwise",
-                                     "--optimizer adam8bit --projection galore:RANK --update-in-backward, with --stack pytorch"},
-                                    {"--optimizer", "apollo", "--optimizer adamw --projection apollo:RANK, with --stack pytorch"},
-                                    {"--optimizer", "apollomini", "--optimizer adamw --projection apollo-mini, with --stack pytorch"},
-                                    {"--optimizer", "apolloadamw", "--optimizer adamw --projection apollo:RANK, with --stack pytorch"},
-                                    {"--optimizer", "apolloadamwlayerwise",
-                                     "--optimizer adamw --projection apollo:RANK --update-in-backward, with --stack pytorch"},
-                                    {"--optimizer", "lomo", "--optimizer sgd --update-in-backward, with --stack pytorch"},
-                                    {"--optimizer", "adalomo", "--optimizer adafactor --update-in-backward, with --stack pytorch"},
                                     {"--precision", "fp16", "--precision fp16-mixed"},
                                     {"--precision", "float16", "--precision fp16-mixed"},
                                     {"--precision", "half", "--precision fp16-mixed"},
@@ -221,6 +193,12 @@ constexpr ForeignValue kValues[] = {{"--stack", "fsdp", "--stack pytorch --zero 
                                     {"--precision", "int4", "--base-bits 4 beside --lora"},
                                     {"--precision", "nf4", "--base-bits 4 beside --lora"}};
 
+/// Other options than --optimizer itself are those of another stack.
+std::string optimizer_words(std::string_view options) {
+  const bool alone = options.find(" --") == std::string_view::npos;
+  return std::string(options) + (alone ? "" : ", with --stack pytorch");
+}
+
 }  // namespace
 
 std::string_view as_own_option(std::string_view option) {
@@ -229,14 +207,15 @@ std::string_view as_own_option(std::string_view option) {
   return found == std::end(kForeign) ? std::string_view{} : found->own;
 }
 
-std::string_view as_own_value(std::string_view option, std::string_view value) {
+std::string as_own_value(std::string_view option, std::string_view value) {
   const std::string key = name_key(value.substr(0, value.find(':')));  // "galore:1024" is asked for too
+  if (const std::string_view own = optimizer_options(key); option == "--optimizer" && !own.empty()) return optimizer_words(own);
   const auto* const found = std::ranges::find_if(kValues, [&](const ForeignValue& one) { return one.option == option && one.key == key; });
-  return found == std::end(kValues) ? std::string_view{} : found->own;
+  return found == std::end(kValues) ? std::string() : std::string(found->own);
 }
 
 Error with_own_value(Error error, std::string_view option, std::string_view value) {
-  if (const std::string_view own = as_own_value(option, value); !own.empty()) error.remedy = "here that is " + std::string(own);
+  if (const std::string own = as_own_value(option, value); !own.empty()) error.remedy = "here that is " + own;
   return error;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <cstdint>
 #include <string>
 
 namespace plimsoll {
@@ -23,6 +24,18 @@ inline CLI::Validator above_zero() {
     return number > 0 ? std::string() : text + " is not more than 0";
   };
   return {check, "POSITIVE"};
+}
+
+/// "32k" of tokens is 32768, as contexts are named.
+inline CLI::Validator tokens_with_unit() {
+  const auto write_out = [](std::string& text) {
+    const bool thousands = !text.empty() && (text.back() == 'k' || text.back() == 'K');
+    std::int64_t number = 0;
+    if (!thousands || !CLI::detail::lexical_cast(text.substr(0, text.size() - 1), number) || number > (std::int64_t{1} << 40)) return std::string();
+    text = std::to_string(number * 1024);
+    return std::string();
+  };
+  return {write_out, ""};
 }
 
 }  // namespace plimsoll

@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "cli/options/foreign_options.h"
+#include "cli/options/number_checks.h"
 #include "core/graph/expert_shape.h"
 #include "core/model/step_size.h"
 #include "formats/models/resolve_model.h"
@@ -68,7 +69,8 @@ void add_shape_flags(CLI::App& command, TrainingFlags& flags) {
   command.add_option("--global-batch", flags.global_batch, "sequences per optimizer step, of all GPUs")
       ->group(group)
       ->excludes(accumulate);
-  command.add_option("--seq", flags.sequence, "tokens per sequence (default: the model's positions, at most 1024)")
+  command.add_option("--seq", flags.sequence, "tokens per sequence, 8192 or 8k (default: the model's positions, at most 1024)")
+      ->transform(tokens_with_unit())
       ->group(group);
   command.add_option("--target-seq", flags.target_sequence, "tokens that the decoder of T5 reads (default: as many as --seq)")
       ->group(group);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "cli/options/number_checks.h"
 #include "sim/inference/serving_program.h"
 
 namespace plimsoll {
@@ -39,8 +40,10 @@ std::string_view of_inference(std::string_view option) {
 }
 
 void add_inference_flags(CLI::App& command, WorkloadFlags& flags, const std::string& group) {
-  command.add_option("--prompt", flags.prompt, "inference: tokens of each prompt (512); dpo, kto and grpo of TRL: tokens of a sequence before the answer")->group(group);
-  command.add_option("--new-tokens", flags.new_tokens, "inference: tokens written behind it (32)")->group(group);
+  command.add_option("--prompt", flags.prompt, "inference: tokens of each prompt (512); dpo, kto and grpo of TRL: tokens of a sequence before the answer")
+      ->transform(tokens_with_unit())
+      ->group(group);
+  command.add_option("--new-tokens", flags.new_tokens, "inference: tokens written behind it (32)")->transform(tokens_with_unit())->group(group);
   command.add_option("--gpu-batch", flags.gpu_batch, "inference: sequences that the device works on at once; left out: searched")
       ->group(group);
   command

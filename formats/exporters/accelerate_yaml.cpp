@@ -40,6 +40,7 @@ void note_program(const ExportedTraining& training, std::vector<std::string>& no
       "the training program brings the batch ({} sequences a device), the optimizer ({}, learning rate {}) and the "
       "schedule",
       recipe.micro_batch, to_text(recipe.optimizer), recipe.learning_rate));
+  if (training.compile) notes.emplace_back("the program compiles the model (torch_compile=True of transformers' Trainer)");
 }
 
 void note_loop(const ExportedTraining& training, std::vector<std::string>& notes) {

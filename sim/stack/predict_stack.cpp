@@ -117,22 +117,26 @@ void say_nodes(StackPrediction& prediction, const StackSetup& setup, const GpuEn
   prediction.assumptions.push_back(placed->network_origin);
 }
 
-const char* ends_text(bool last_needs_most, bool last_is_slowest) {
-  if (last_needs_most && last_is_slowest) return "of the pipeline's stages the last is told, which needs most and takes longest";
-  if (last_needs_most) return "memory is told of the pipeline's last stage, which needs most, time of its first, which takes longest";
-  if (last_is_slowest) return "memory is told of the pipeline's first stage, which needs most, time of its last, which takes longest";
-  return "of the pipeline's stages the first is told, which needs most and takes longest";
+/// Which stage memory and time are told of; each is 0 for the first, 1 for the second, which stands for all between, 2 for the last.
+std::string told_text(int needs_most, int slowest) {
+  constexpr const char* kNames[] = {"first", "second", "last"};
+  if (needs_most == slowest) return fmt::format("of the pipeline's stages the {} is told, which needs most and takes longest", kNames[slowest]);
+  return fmt::format("memory is told of the pipeline's {} stage, which needs most, time of its {}, which takes longest", kNames[needs_most], kNames[slowest]);
 }
 
 /// The time of the told stage becomes that of the whole pipeline.
 Result<void> add_pipeline(StackPrediction& prediction, const StackRun& run, const Recipe& recipe, const StackSetup& setup, const GpuEntry& gpu) {
-  if (run.first_stage.empty()) return {};
-  const auto first = step_time(run.first_stage, setup, recipe.precision, gpu);
-  if (!first) return fail(first.error());
-  const auto last = step_time(run.last_stage, setup, recipe.precision, gpu);
-  if (!last) return fail(last.error());
-  prediction.time = pipeline_time(*first, *last, recipe, setup);
-  if (!setup.stage) prediction.assumptions.emplace_back(ends_text(run.stage > 0, last->step > first->step));
+  if (run.pipeline.empty()) return {};
+  std::vector<StackTime> times;
+  for (const std::vector<StackKernel>& kernels : run.pipeline) {
+    const auto time = step_time(kernels, setup, recipe.precision, gpu);
+    if (!time) return fail(time.error());
+    times.push_back(*time);
+  }
+  const PipelineStages pipeline{.first = times.front(), .between = times[1], .last = times.back()};
+  prediction.time = pipeline_time(pipeline, recipe, setup);
+  const int needs_most = run.stage == 0 ? 0 : run.stage + 1 == setup.stages ? 2 : 1;
+  if (!setup.stage) prediction.assumptions.push_back(told_text(needs_most, pipeline.slowest(setup.stages)));
   prediction.assumptions.push_back(fmt::format("of a step, a stage waits {} for the others of the pipeline, which is in no phase",
                                                to_text(from_seconds(prediction.time.bubble))));
   return {};

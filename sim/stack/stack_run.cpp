@@ -80,19 +80,33 @@ StackRun stage_run(const ModelSpec& spec, const Recipe& recipe, const StackSetup
   return run;
 }
 
-/// The first stage holds most micro-batches, the last one the logits: of both the one that needs most is told, or the stage that was asked for.
+/// Stages that differ: the first holds most micro-batches, the last the logits, and those between may have more layers, of which the second holds
+/// most micro-batches.
+std::vector<std::int64_t> unlike_stages(std::int64_t stages) {
+  if (stages > 2) return {0, 1, stages - 1};
+  return {0, stages - 1};
+}
+
+/// Of a pipeline the stage that needs most is told, or the one that was asked for.
 StackRun pipeline_run(const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup, const GpuEntry& gpu) {
-  StackRun first = stage_run(spec, recipe, setup, 0, gpu);
-  if (setup.stages == 1) return first;
-  const std::int64_t end = setup.stages - 1;
-  StackRun last = stage_run(spec, recipe, setup, end, gpu);
-  const auto needs = [](const StackRun& run) { return replay_log(*run.log, {}).allocated; };
-  const std::int64_t stage = setup.stage ? *setup.stage : needs(first) > needs(last) ? 0 : end;
-  std::vector<StackKernel> first_does = first.kernels, last_does = last.kernels;
-  StackRun told = stage == 0 ? std::move(first) : stage == end ? std::move(last) : stage_run(spec, recipe, setup, stage, gpu);
-  told.first_stage = std::move(first_does);
-  told.last_stage = std::move(last_does);
-  told.stage = stage;
+  if (setup.stages == 1) return stage_run(spec, recipe, setup, 0, gpu);
+  StackRun told;
+  Bytes most{-1};
+  std::vector<std::vector<StackKernel>> pipeline;
+  for (const std::int64_t stage : unlike_stages(setup.stages)) {
+    StackRun run = stage_run(spec, recipe, setup, stage, gpu);
+    pipeline.push_back(run.kernels);
+    const Bytes needs = replay_log(*run.log, {}).allocated;
+    if (setup.stage ? stage != *setup.stage : needs < most) continue;
+    most = needs;
+    told = std::move(run);
+    told.stage = stage;
+  }
+  if (told.log == nullptr) {
+    told = stage_run(spec, recipe, setup, *setup.stage, gpu);
+    told.stage = *setup.stage;
+  }
+  told.pipeline = std::move(pipeline);
   return told;
 }
 

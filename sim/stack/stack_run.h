@@ -25,7 +25,7 @@ struct StackRun {
   const StorageLog* log = nullptr;
   std::vector<StackKernel> kernels;
   std::int64_t stage = 0;           ///< of a pipeline, the one that is told
-  std::vector<StackKernel> first_stage, last_stage;  ///< of a pipeline, what its ends do, whichever is told
+  std::vector<std::vector<StackKernel>> pipeline;  ///< what its first stage does, the second where there are three, the last, whichever is told
   std::vector<Place> places;
   StepMarks marks;
   DeviceRoom room;

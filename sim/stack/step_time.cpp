@@ -59,8 +59,9 @@ Result<std::vector<TimedLaunch>> timed_launches(const std::vector<StackKernel>& 
     if (!seconds) return fail(seconds.error());
     // Between chunks of a stage others are computed while a result is on its way (Megatron-LM: overlap_p2p_comm).
     const bool passing = kernel.sort == StackKernelSort::kCollective && kernel.among == Among::kStages && setup.chunks > 1 && setup.overlaps_communication;
+    const bool reduces = kernel.sort == StackKernelSort::kCollective && kernel.phase == Phase::kBackward && (kernel.among == Among::kData || kernel.among == Among::kExpertCopies);
     launches.push_back({.sort = kernel.sort, .phase = kernel.phase, .turn = kernel.turn, .seconds = *seconds,
-                        .dispatch = dispatch_seconds(kernel, setup), .blocking = kernel.blocking, .awaited = !passing});
+                        .dispatch = dispatch_seconds(kernel, setup), .blocking = kernel.blocking, .awaited = !passing, .reduces = reduces});
   }
   return launches;
 }

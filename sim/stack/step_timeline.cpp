@@ -63,13 +63,14 @@ PhaseWork work_of(const std::vector<TimedLaunch>& launches, Phase phase) {
   return work;
 }
 
-/// A phase's turns, in their order.
-std::vector<Turn> turns_of(const std::vector<TimedLaunch>& launches, Phase phase, const PhaseWork& work) {
+/// A phase's turns, in their order; `reduces` says whether what is reduced among data ranks counts.
+std::vector<Turn> turns_of(const std::vector<TimedLaunch>& launches, Phase phase, const PhaseWork& work, bool reduces = true) {
   std::vector<Turn> turns;
   for (std::size_t i = 0; i < launches.size(); ++i) {
     const TimedLaunch& launch = launches[i];
     if (launch.phase != phase) continue;
     if (begins_turn(launches, i)) turns.emplace_back();
+    if (launch.reduces && !reduces) continue;
     const StepLane lane = lane_of(launch.sort);
     if (launch.blocking) {
       if (lane == StepLane::kCollectives) turns.back().blocked += launch.seconds;
@@ -83,10 +84,11 @@ std::vector<Turn> turns_of(const std::vector<TimedLaunch>& launches, Phase phase
   return turns;
 }
 
-/// What the last micro-batch waits for that the one before it does not: gradients that are reduced once a step.
-double waited_once(const std::vector<Turn>& turns) {
-  if (turns.size() < 2) return 0;
-  const Turn &last = turns.back(), &before = turns[turns.size() - 2];
+/// What the last micro-batch waits for that the one before it does not: gradients that are reduced once a step. Of one alone, what it would not
+/// wait for without them.
+double waited_once(const std::vector<Turn>& turns, const std::vector<Turn>& unreduced) {
+  if (turns.empty() || unreduced.empty()) return 0;
+  const Turn &last = turns.back(), &before = turns.size() == 1 ? unreduced.back() : turns[turns.size() - 2];
   return std::max(0.0, last.exposed() + last.blocked - before.exposed() - before.blocked);
 }
 
@@ -272,7 +274,7 @@ StepTimeline lay_out_step(const std::vector<TimedLaunch>& launches) {
     time.exposed_communication += work.blocked_collectives + exposed;
     time.exposed_transfer += work.blocked - work.blocked_collectives + exposed_transfer(work, kPhases[i], others);
     time.step += lengths[i];
-    if (kPhases[i] != Phase::kOptimizer) time.once += waited_once(turns);
+    if (kPhases[i] != Phase::kOptimizer) time.once += waited_once(turns, turns_of(launches, kPhases[i], work, false));
     PhaseLayout(launches, kPhases[i], work, turns, lengths[i]).write(timeline, reached);
   }
   time.forward = lengths[0];

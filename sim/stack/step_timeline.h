@@ -23,6 +23,7 @@ struct TimedLaunch {
   double dispatch = 0;  ///< of the host's thread, before the GPU can begin
   bool blocking = false;  ///< a copy that the GPU's kernels wait for
   bool awaited = true;    ///< of a collective: the next turn waits for it
+  bool reduces = false;   ///< of a collective: gradients among data ranks
 };
 
 /// When a launch runs, from the beginning of the step.

@@ -3,6 +3,7 @@
 #include "core/plan/expand.h"
 #include "core/plan/verify_plan.h"
 #include "formats/exporters/read_deepspeed.h"
+#include "formats/trainers/training_file.h"
 #include "formats/machines/machine_json.h"
 #include "formats/machines/machine_parts.h"
 #include "formats/machines/machine_probe.h"
@@ -77,6 +78,11 @@ void read_deepspeed_file(std::string_view bytes) {
   static_cast<void>(has_value(read_deepspeed(bytes, "deepspeed.json")));
 }
 
+void read_trainers_file(std::string_view bytes) {
+  auto file = read_training_file(bytes, "train.yaml");
+  if (has_value(file)) settle_precision(*file);
+}
+
 }  // namespace
 
 std::vector<Parser> plan_parsers() {
@@ -85,7 +91,7 @@ std::vector<Parser> plan_parsers() {
           {"samples", read_samples},       {"layer-graph", read_profile},
           {"piper", read_piper},           {"chain", read_chain_file},
           {"orders-csv", read_orders_csv}, {"orders-json", read_orders_json},
-          {"deepspeed", read_deepspeed_file}};
+          {"deepspeed", read_deepspeed_file}, {"training-file", read_trainers_file}};
 }
 
 }  // namespace plimsoll::test

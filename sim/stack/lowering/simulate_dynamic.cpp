@@ -64,6 +64,8 @@ Result<void> check_stack_plan(const Plan& plan) {
 
 }  // namespace
 
+const char* const kOneStage = "the plan has the work of one stage of its pipeline: what that waits for the others is in neither its time nor its tokens/s";
+
 Result<FitAnswer> simulate_dynamic(const Plan& plan) {
   if (const auto whole = check_stack_plan(plan); !whole) return fail(whole.error());
   const auto setup = read_stack_words(plan.strategy.name);
@@ -81,6 +83,7 @@ Result<FitAnswer> simulate_dynamic(const Plan& plan) {
   const std::string& words = plan.strategy.name;  // layers, recomputation and optimizer are in the plan's launches, not in its words
   const auto comma = words.find(", ");
   answer.setup = comma == std::string::npos ? std::string("as planned") : fmt::format("as planned, {}", words.substr(comma + 2));
+  if (setup->stages > 1) answer.assumed.emplace_back(kOneStage);
   return answer;
 }
 
