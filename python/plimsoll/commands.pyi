@@ -24,7 +24,7 @@ def fit(
     batch: _Value | _Path | None = ...,  # sequences per micro-batch
     accumulate: _Value | _Path | None = ...,  # micro-batches per optimizer step
     global_batch: _Value | _Path | None = ...,  # sequences per optimizer step, of all GPUs
-    seq: _Value | _Path | None = ...,  # tokens per sequence (default: the model's positions, at most 1024)
+    seq: _Value | _Path | None = ...,  # tokens per sequence, 8192 or 8k (default: the model's positions, at most 1024)
     target_seq: _Value | _Path | None = ...,  # tokens that the decoder of T5 reads (default: as many as --seq)
     classes: _Value | _Path | None = ...,  # put a new head on an encoder, which tells so many classes apart
     precision: _Value | _Path | None = ...,  # fp32, tf32, fp16-mixed, bf16-mixed or bf16 (default: by the GPU's generation)
@@ -171,7 +171,7 @@ def plan(
     batch: _Value | _Path | None = ...,  # sequences per micro-batch
     accumulate: _Value | _Path | None = ...,  # micro-batches per optimizer step
     global_batch: _Value | _Path | None = ...,  # sequences per optimizer step, of all GPUs
-    seq: _Value | _Path | None = ...,  # tokens per sequence (default: the model's positions, at most 1024)
+    seq: _Value | _Path | None = ...,  # tokens per sequence, 8192 or 8k (default: the model's positions, at most 1024)
     target_seq: _Value | _Path | None = ...,  # tokens that the decoder of T5 reads (default: as many as --seq)
     classes: _Value | _Path | None = ...,  # put a new head on an encoder, which tells so many classes apart
     precision: _Value | _Path | None = ...,  # fp32, tf32, fp16-mixed, bf16-mixed or bf16 (default: by the GPU's generation)
@@ -305,7 +305,7 @@ def simulate(
     batch: _Value | _Path | None = ...,  # sequences per micro-batch
     accumulate: _Value | _Path | None = ...,  # micro-batches per optimizer step
     global_batch: _Value | _Path | None = ...,  # sequences per optimizer step, of all GPUs
-    seq: _Value | _Path | None = ...,  # tokens per sequence (default: the model's positions, at most 1024)
+    seq: _Value | _Path | None = ...,  # tokens per sequence, 8192 or 8k (default: the model's positions, at most 1024)
     target_seq: _Value | _Path | None = ...,  # tokens that the decoder of T5 reads (default: as many as --seq)
     classes: _Value | _Path | None = ...,  # put a new head on an encoder, which tells so many classes apart
     precision: _Value | _Path | None = ...,  # fp32, tf32, fp16-mixed, bf16-mixed or bf16 (default: by the GPU's generation)
