@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <fstream>
 #include <memory>
 
 #include "cli/commands.h"
@@ -91,8 +92,15 @@ Result<void> print_activity(const std::string& file) {
   return {};
 }
 
+/// Plans may have any name; a file named as one that is none is refused as a plan.
+bool is_plan(const std::string& file) {
+  if (file.size() > 5 && file.ends_with(".json")) return true;
+  std::ifstream begins(file, std::ios::binary);
+  return begins.peek() == '{';
+}
+
 Result<ExitCode> show(const ShowFlags& flags) {
-  if (flags.file.size() > 5 && flags.file.ends_with(".json")) {
+  if (is_plan(flags.file)) {
     const auto plan = read_plan_file(flags.file);
     if (!plan) return fail(plan.error());
     if (flags.json) {

@@ -89,7 +89,7 @@ Result<TrainingFile> read_files(const std::vector<std::string>& paths) {
     if (const auto named = file->options.find("--strategy"); named != file->options.end()) named->second = found_beside(named->second, path);
     all = all ? joined(*std::move(all), *file) : *std::move(file);
   }
-  settle_precision(*all);
+  settle(*all);
   return *std::move(all);
 }
 

@@ -17,6 +17,7 @@ void take_shape(TrainingFile& file, FileKeys& keys) {
   if (const auto steps = keys.whole("gradient_accumulation_steps")) file.say("--accumulate", std::to_string(*steps));
   if (const auto clip = keys.real("max_grad_norm")) file.say("--clip", fmt::format("{:g}", *clip));
   const bool packed = keys.is_set("sample_packing"), padded = keys.is_set("pad_to_sequence_len");
+  if (packed) note_packing(file);
   if (!packed && !padded) {
     file.notes.push_back(fmt::format("every sequence is taken to have {} tokens, sequence_len; shorter ones take less (--lengths)", length));
   }
@@ -72,7 +73,7 @@ void take_checkpoints(TrainingFile& file, FileKeys& keys) {
 /// Liger's kernels are one choice here.
 void take_kernels(TrainingFile& file, FileKeys& keys) {
   bool liger = false;
-  for (const char* key : {"liger_rope", "liger_rms_norm", "liger_glu_activation", "liger_swiglu", "liger_fused_linear_cross_entropy", "liger_cross_entropy"}) {
+  for (const char* key : {"liger_rope", "liger_rms_norm", "liger_glu_activation", "liger_swiglu", "liger_layer_norm", "liger_fused_linear_cross_entropy", "liger_cross_entropy"}) {
     liger = keys.is_set(key) || liger;
   }
   if (liger) file.say("--liger");
@@ -84,9 +85,9 @@ void take_kernels(TrainingFile& file, FileKeys& keys) {
 void take_sharing(TrainingFile& file, FileKeys& keys) {
   if (const auto path = keys.text("deepspeed")) say_deepspeed(file, *path);
   const std::string words = keys.list("fsdp").value_or("");
+  const bool shards = !words.empty() || keys.says("fsdp_version") || keys.says("fsdp_config");
   FileKeys fsdp = keys.block("fsdp_config");
-  const bool version = keys.says("fsdp_version");
-  if (!words.empty() || version) file.say("--zero", "3"), take_fsdp(file, fsdp);
+  if (shards) file.say("--zero", "3"), take_fsdp(file, fsdp);
   if (const auto ranks = keys.whole("tensor_parallel_size"); ranks && *ranks > 1) file.say("--tp", std::to_string(*ranks));
   for (const char* key : {"context_parallel_size", "sequence_parallel_degree"}) {
     if (const auto ranks = keys.whole(key); ranks && *ranks > 1) file.say("--cp", std::to_string(*ranks));
@@ -95,6 +96,7 @@ void take_sharing(TrainingFile& file, FileKeys& keys) {
 }
 
 void take_method(TrainingFile& file, FileKeys& keys) {
+  if (keys.is_set("reward_model")) return keys.refuse("reward_model", "reward models are not told");
   const std::string method = keys.text("rl").value_or("");
   if (method.empty() || method == "false") return;
   const bool pairs = method == "dpo" || method == "ipo" || method == "orpo" || method == "simpo";
@@ -107,11 +109,11 @@ void take_method(TrainingFile& file, FileKeys& keys) {
 void pass_over_others(FileKeys& keys) {
   keys.pass_over_named({"wandb", "mlflow", "dataset", "datasets", "test_dataset", "output", "val_", "eval", "evals", "save", "saves", "hub_", "tokenizer", "model_type",
                         "lr_", "warmup", "chat_template", "logging", "loss_watchdog", "push_", "adam_", "shuffle", "train_on", "early_", "plugins",
-                        "sample_pack", "comet", "special", "resume", "trust_", "dataloader", "roles", "field_"},
+                        "sample_pack", "comet", "special", "resume", "trust_", "dataloader", "roles", "field_", "cosine_"},
                        {"_seed", "_kwargs"});
   keys.pass_over({"seed", "learning_rate", "weight_decay", "num_epochs", "max_steps", "strict", "debug", "local_rank", "group_by_length",
                   "tokens", "default_system_message", "is_llama_derived_model", "is_mistral_derived_model", "ddp_timeout", "neftune_noise_alpha",
-                  "cosine_min_lr_ratio", "auto_resume_from_checkpoints", "pretraining_dataset", "revision_of_model"});
+                  "auto_resume_from_checkpoints", "pretraining_dataset", "revision_of_model"});
 }
 
 }  // namespace

@@ -36,6 +36,7 @@ void take_method(TrainingFile& file, FileKeys& keys) {
   if (method != "lora" && method != "full") {
     return keys.refuse("finetuning_type", fmt::format("a training of type {} is not told", method), "told are full and lora");
   }
+  if (keys.is_set("use_badam")) return keys.refuse("use_badam", "BAdam trains one block at a time, which is not told", "leave it out for all blocks at once");
   if (method == "lora") take_adapter(file, keys);
   if (const auto bits = keys.whole("quantization_bit", 2)) file.say("--base-bits", std::to_string(*bits));
   if (!keys.flag("double_quantization").value_or(true)) file.say("--double-quant", "no");
@@ -62,8 +63,10 @@ void take_types(TrainingFile& file, FileKeys& keys) {
 void take_speed(TrainingFile& file, FileKeys& keys) {
   if (const auto attention = keys.text("flash_attn")) say_attention(file, *attention);
   if (keys.is_set("enable_liger_kernel")) file.say("--liger");
-  if (keys.is_set("use_unsloth")) file.say("--modules", "unsloth");
-  if (!keys.is_set("disable_gradient_checkpointing") && keys.flag("gradient_checkpointing").value_or(true)) file.say("--recompute", "full");
+  const bool unsloth = keys.is_set("use_unsloth");
+  if (unsloth) file.say("--modules", "unsloth");
+  const bool checkpoints = !keys.is_set("disable_gradient_checkpointing") && keys.flag("gradient_checkpointing").value_or(true);
+  if (checkpoints && !unsloth) file.say("--recompute", "full");  // Unsloth's own wait in host memory
   if (keys.is_set("use_muon")) file.say("--optimizer", "muon");
 }
 
@@ -71,6 +74,7 @@ void take_length(TrainingFile& file, FileKeys& keys) {
   const std::int64_t length = keys.whole("cutoff_len").value_or(kUsualLength);
   file.say("--seq", std::to_string(length));
   const bool packed = keys.is_set("packing"), apart = keys.is_set("neat_packing");
+  if (apart) note_packing(file);
   if (packed || apart || file.options.contains("--workload")) return;
   file.notes.push_back(fmt::format("every sequence is taken to have {} tokens, cutoff_len; shorter ones take less (--lengths)", length));
 }

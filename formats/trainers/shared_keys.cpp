@@ -80,6 +80,10 @@ void take_fsdp(TrainingFile& file, FileKeys keys) {
   for (std::string& key : keys.left()) file.unread.push_back(std::move(key));
 }
 
+void note_packing(TrainingFile& file) {
+  file.notes.emplace_back("packed sequences are full; attention is told over all of each, where it ends with every sample (--packing with --lengths says how long these are)");
+}
+
 void say_deepspeed(TrainingFile& file, const std::string& path) {
   file.say("--stack", "deepspeed");
   file.say("--strategy", path);

@@ -21,6 +21,9 @@ void say_adapter(TrainingFile& file, const StatedAdapter& adapter);
 /// How FSDP shards, from the keys below fsdp_config ("fsdp_offload_params", and without their beginning as FSDP2's are written).
 void take_fsdp(TrainingFile& file, FileKeys keys);
 
+/// Sequences that are filled with several samples, where attention ends with each.
+void note_packing(TrainingFile& file);
+
 /// A DeepSpeed configuration by its file.
 void say_deepspeed(TrainingFile& file, const std::string& path);
 

@@ -79,6 +79,7 @@ void take_memory(TrainingFile& file, FileKeys& keys) {
   FileKeys loss = keys.block("loss");
   const std::string kind = loss.text("_component_").value_or("");
   const bool chunks = kind.find("Chunked") != std::string::npos || kind.find("LinearCrossEntropy") != std::string::npos;
+  if (kind.find("rlhf") != std::string::npos) keys.refuse("loss", fmt::format("trainings with {} are not told", kind), "--workload dpo tells TRL's, of --modules huggingface");
   if (chunks) file.say("--loss-chunks", std::to_string(loss.whole("num_output_chunks").value_or(kChunks)));
 }
 

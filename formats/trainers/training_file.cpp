@@ -80,7 +80,11 @@ TrainingFile joined(TrainingFile first, const TrainingFile& second) {
   return first;
 }
 
-void settle_precision(TrainingFile& file) {
+void settle(TrainingFile& file) {
+  const bool shared = file.options.contains("--zero") || file.options.contains("--strategy");
+  if (shared && file.options.erase("--paged-states") > 0) {
+    file.notes.emplace_back("a paged optimizer is told without paging where its states are shared out");
+  }
   const bool said = file.weights || file.products || file.tf32;
   if (said && !file.options.contains("--precision")) file.say("--precision", autocast_precision(file));
 }

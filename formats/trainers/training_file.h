@@ -34,7 +34,8 @@ Result<TrainingFile> read_training_file(std::string_view text, const std::string
 /// One training that several files describe (accelerate's launch file and a trainer's own); the later one wins.
 TrainingFile joined(TrainingFile first, const TrainingFile& second);
 
-/// Says with what precision a training computes, from the types that its files state.
-void settle_precision(TrainingFile& file);
+/// What follows from all files of a training together: the precision from the types that they state, and that states which are shared out are
+/// not paged here.
+void settle(TrainingFile& file);
 
 }  // namespace plimsoll

@@ -29,7 +29,7 @@ void take_adapter(TrainingFile& file, FileKeys& keys) {
   keys.pass_over_named({"lora_", "bnb_", "use_rslora"});
 }
 
-/// The trainer is not in its files: GRPO's alone have num_generations, DPO's a beta and what comes before answers.
+/// The trainer is not in its files: GRPO's alone have num_generations; of others DPO's have a beta.
 void take_method(TrainingFile& file, FileKeys& keys) {
   const auto prompt = keys.whole("max_prompt_length");
   if (keys.says("num_generations")) {
@@ -41,10 +41,11 @@ void take_method(TrainingFile& file, FileKeys& keys) {
       const bool beside = keys.text("vllm_mode").value_or("server") == "colocate";
       file.say("--rollout", beside ? fmt::format("vllm:{:g}", keys.real("vllm_gpu_memory_utilization").value_or(0.3)) : "elsewhere");
     }
-    keys.pass_over_named({"num_generations", "vllm_", "reward", "beta", "temperature", "top_", "num_iterations", "epsilon", "max_"});
+    if (keys.real("beta").value_or(0) > 0) file.say("--reference", file.options.contains("--lora") ? "adapters-off" : "copy");
+    keys.pass_over_named({"num_generations", "vllm_", "reward", "temperature", "top_", "num_iterations", "epsilon", "max_"});
     return;
   }
-  if (!keys.says("beta") || (!prompt && !keys.says("loss_type") && !keys.says("precompute_ref_log_probs"))) return;
+  if (!keys.says("beta")) return;
   file.say("--workload", "dpo");
   if (keys.is_set("precompute_ref_log_probs")) file.say("--reference", "precomputed");
   keys.pass_over_named({"beta", "loss_type", "label_smoothing", "max_completion", "rpo_"});
@@ -56,8 +57,8 @@ void take_length(TrainingFile& file, FileKeys& keys) {
   for (const char* key : {"max_seq_length", "max_length"}) length = keys.whole(key).value_or(length);
   if (file.options.contains("--seq")) return;
   file.say("--seq", std::to_string(length));
-  const bool packed = keys.is_set("packing");
-  if (packed || file.options.contains("--workload")) return;
+  if (keys.is_set("packing")) return note_packing(file);
+  if (file.options.contains("--workload")) return;
   file.notes.push_back(fmt::format("every sequence is taken to have {} tokens, max_length; shorter ones take less (--lengths)", length));
 }
 
@@ -86,6 +87,7 @@ void take_trl(TrainingFile& file, FileKeys& keys) {
   for (const char* key : {"use_liger_kernel", "use_liger", "use_liger_loss"}) {
     if (keys.is_set(key)) file.say("--liger");
   }
+  if (const auto processes = keys.whole("num_processes"); processes && *processes > 1) file.say("--gpus", std::to_string(*processes));
   take_adapter(file, keys);
   take_method(file, keys);
   take_length(file, keys);

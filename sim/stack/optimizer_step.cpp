@@ -111,6 +111,12 @@ double update_traffic(const Parameter& parameter) {
 /// 4, where one fused kernel makes 7.
 constexpr double kForeachTraffic = 20.0 / 7.0;
 
+}  // namespace
+
+double update_passes(OptimizerLoop loop) { return loop == OptimizerLoop::kFused ? 1 : kForeachTraffic; }
+
+namespace {
+
 void launch_update(Tape& tape, double bytes) {
   tape.launch({.sort = StackKernelSort::kOptimizer, .dtype = DType::kFp32, .bytes = bytes});
 }
@@ -158,7 +164,7 @@ void update_all_at_once(Tape& tape, const std::vector<Parameter*>& trained, cons
   }
   double bytes = 0;
   for (Parameter* parameter : trained) bytes += update_traffic(*parameter);
-  launch_update(tape, fused ? bytes : kForeachTraffic * bytes);
+  launch_update(tape, update_passes(fused ? OptimizerLoop::kFused : OptimizerLoop::kForeach) * bytes);
 }
 
 }  // namespace

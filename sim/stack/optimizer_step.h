@@ -17,6 +17,8 @@ std::vector<Parameter*> with_gradients(std::deque<Parameter>& parameters);
 /// temporaries live as long as the loop holds them.
 void clip_gradients(Tape& tape, const std::vector<Parameter*>& trained);
 void optimizer_step(Tape& tape, const std::vector<Parameter*>& trained, const Recipe& recipe, OptimizerLoop loop);
+/// How often an update's tensors are read and written, over once each way: a loop over operations makes many passes, a fused kernel one.
+double update_passes(OptimizerLoop loop);
 /// From now on every parameter is updated when its gradient has been accumulated, and lets it go.
 void update_in_backward(Tape& tape, const Recipe& recipe);
 /// Zeros in their place, or nothing at all.

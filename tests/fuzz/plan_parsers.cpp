@@ -80,7 +80,7 @@ void read_deepspeed_file(std::string_view bytes) {
 
 void read_trainers_file(std::string_view bytes) {
   auto file = read_training_file(bytes, "train.yaml");
-  if (has_value(file)) settle_precision(*file);
+  if (has_value(file)) settle(*file);
 }
 
 }  // namespace

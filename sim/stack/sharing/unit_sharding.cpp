@@ -234,9 +234,23 @@ Bytes UnitSharding::host() const {
 }
 
 void UnitSharding::update(const Recipe& recipe, OptimizerLoop loop) {
-  if (options_.offloads) return;
+  if (options_.offloads) return update_on_host(recipe, loop);
   step(with_gradients(shards_), recipe, loop);
   for (Parameter& shard : shards_) shard.gradient = {};
+}
+
+void UnitSharding::update_on_host(const Recipe& recipe, OptimizerLoop loop) {
+  double gradients = 0, updated = 0;
+  for (const Parameter& shard : shards_) {
+    if (!shard.trained) continue;
+    const auto value = static_cast<double>(shard.value.bytes().count);
+    gradients += value;
+    updated += 3 * value + 2 * static_cast<double>(state_bytes(shard, options_.optimizer).count);
+  }
+  if (updated == 0) return;
+  // The norm reads gradients, clipping reads and writes them.
+  if (recipe.clip > 0) tape_.launch({.sort = StackKernelSort::kHostPass, .dtype = DType::kFp32, .bytes = 3 * gradients});
+  tape_.launch({.sort = StackKernelSort::kHostUpdate, .dtype = DType::kFp32, .bytes = update_passes(loop) * updated});
 }
 
 }  // namespace plimsoll

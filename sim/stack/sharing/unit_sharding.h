@@ -64,6 +64,8 @@ class UnitSharding : public StateSharing {
   /// Adds it to that of earlier micro-batches.
   void keep_whole(Unit& unit, Tensor joined);
   void hand_out(Unit& unit, const Tensor& part);
+  /// PyTorch's own optimizer over shards in host memory.
+  void update_on_host(const Recipe& recipe, OptimizerLoop loop);
   /// FullyShardedDataParallel frees nothing in a backward pass without reductions of what it kept after forward.
   [[nodiscard]] bool stays_gathered() const { return !reduces_ && options_.flat && options_.keeps_after_forward; }
   [[nodiscard]] bool is_block(const Unit& unit) const { return &unit != &units_.front(); }

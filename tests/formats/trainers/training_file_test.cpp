@@ -8,7 +8,7 @@ namespace {
 TrainingFile read(const std::string& text) {
   auto file = read_training_file(text, "train.yaml");
   REQUIRE(file);
-  settle_precision(*file);
+  settle(*file);
   return *file;
 }
 
@@ -96,7 +96,8 @@ wandb_project:
                                 {"--optimizer-loop", "fused"}, {"--recompute", "full"}, {"--attention", "flash"}, {"--zero", "3"}, {"--liger", ""},
                                 {"--offload", "activations:cpu,params:cpu,optimizer:cpu"}, {"--precision", "bf16-mixed"}});
   CHECK(file.unread.empty());
-  CHECK(file.notes.empty());
+  REQUIRE(file.notes.size() == 1);
+  CHECK(file.notes[0].find("packed sequences are full") == 0);
 }
 
 TEST_CASE("torchtune's file: the model by its component, chunks of the loss, adapters beside feed-forward layers") {
@@ -146,6 +147,10 @@ TEST_CASE("TRL's files: SFT, DPO by its beta, GRPO by its generations") {
   CHECK(grpo.options.at("--workload") == "grpo");
   CHECK(grpo.options.at("--seq") == "1536");  // 512 of a prompt, TRL's own, and 1024 written
   CHECK(grpo.options.at("--rollout") == "vllm:0.4");
+  CHECK(grpo.options.count("--reference") == 0);  // TRL's beta is 0 unless it is said
+  CHECK(read(model + "num_generations: 8\nbeta: 0.04\n").options.at("--reference") == "copy");
+  CHECK(read(model + "num_generations: 8\nbeta: 0.04\nuse_peft: true\n").options.at("--reference") == "adapters-off");
+  CHECK(read(model + "beta: 0.1\n").options.at("--workload") == "dpo");
 }
 
 TEST_CASE("a launch file of accelerate and a trainer's own are one training") {
@@ -169,10 +174,14 @@ downcast_bf16: 'no'
   const auto own = read_training_file("model_name_or_path: gpt2\nmax_length: 512\nper_device_train_batch_size: 2\ntorch_dtype: bfloat16\n", "train.yaml");
   REQUIRE((sharded && own));
   TrainingFile both = joined(*sharded, *own);
-  settle_precision(both);
+  settle(both);
   CHECK(both.model == "gpt2");
   CHECK(both.options.at("--zero") == "2");
   CHECK(both.options.at("--batch") == "2");
+  const TrainingFile paged = read("base_model: gpt2\noptimizer: paged_adamw_8bit\nfsdp_config:\n  fsdp_version: 2\n");
+  CHECK(paged.options.at("--zero") == "3");
+  CHECK(paged.options.at("--optimizer") == "adam8bit");
+  CHECK(paged.options.count("--paged-states") == 0);
   CHECK(both.options.at("--precision") == "bf16-mixed");  // what is shared out is kept in fp32 (accelerate)
 }
 
@@ -193,6 +202,9 @@ TEST_CASE("what is no training file, or says what cannot be told, is refused by 
   CHECK(refusal("model_name_or_path: gpt2\nstage: sft\nlora_rank: x\n").where == "train.yaml at /lora_rank");
   CHECK(refusal("base_model: gpt2\nmicro_batch_size: -1\n").where == "train.yaml at /micro_batch_size");
   CHECK(refusal("base_model: gpt2\nadapter: llama-adapter\n").where == "train.yaml at /adapter");
+  CHECK(refusal("model_name_or_path: gpt2\nstage: sft\nuse_badam: true\n").where == "train.yaml at /use_badam");
+  CHECK(refusal("base_model: gpt2\nreward_model: true\n").where == "train.yaml at /reward_model");
+  CHECK(refusal("model: {_component_: torchtune.models.llama3.llama3_8b}\nloss: {_component_: torchtune.rlhf.loss.DPOLoss}\n").where == "train.yaml at /loss");
   CHECK(refusal("distributed_type: MEGATRON_LM\n").where == "train.yaml at /distributed_type");
   CHECK(refusal("base_model: [a, b]\n").where == "train.yaml at /base_model");
 }

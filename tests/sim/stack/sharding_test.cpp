@@ -6,6 +6,7 @@
 
 #include "sim/stack/replay_log.h"
 #include "sim/stack/sharing/chunk_layout.h"
+#include "sim/stack/stack_run.h"
 #include "sim/stack/training_steps.h"
 #include "tests/sim/stack/sharding_case.h"
 
@@ -337,6 +338,25 @@ TEST_CASE("Ends that are sharded by themselves are gathered one after the other"
   // Two tables of 65536 x 256 weights of two bytes: they arrive in one buffer of the gathering stream, or in half of one.
   constexpr double kTable = 65536.0 * 256 * 2;
   CHECK(bytes(peak(false) - peak(true)) > 0.95 * kTable);
+}
+
+TEST_CASE("FSDP's shards in host memory are updated there, in twenty passes or in a kernel's seven") {
+  const Recipe made = recipe(Precision::kFp32);
+  StackSetup setup = nano(4, 3);
+  setup.modules = ModuleStyle::kHuggingFace;
+  setup.parameters = setup.optimizer = Home::kHost;
+  const auto host_bytes = [&](OptimizerLoop loop) {
+    setup.loop = loop;
+    const StackRun run = run_stack(*resolve_model(kModel), made, setup, board()).value();
+    double sum = 0;
+    for (const StackKernel& kernel : run.kernels) {
+      if (kernel.sort == StackKernelSort::kHostUpdate) sum += kernel.bytes;
+    }
+    return sum;
+  };
+  // A quarter of the parameters is a rank's: 4 bytes each of weight, gradient and two moments, of which all but the gradient are written back.
+  CHECK(host_bytes(OptimizerLoop::kFused) == Approx(28 * kParameters / 4.0).epsilon(0.01));
+  CHECK(host_bytes(OptimizerLoop::kForeach) == Approx(80 * kParameters / 4.0).epsilon(0.01));
 }
 
 }  // namespace plimsoll
