@@ -9,6 +9,7 @@
 #include <optional>
 #include <set>
 
+#include "formats/machines/counted_gpus.h"
 #include "formats/text/read_text_file.h"
 #include "formats/trainers/training_file.h"
 
@@ -111,16 +112,10 @@ bool is_of_another_stack(const CLI::Option& option) {
   return option.get_group() == "Software" || std::ranges::find(kAdapters, option.get_name()) != std::end(kAdapters);
 }
 
-/// "8x A100": --on counts GPUs, too.
-bool counts_boards(const std::string& boards) {
-  const auto letter = boards.find_first_not_of("0123456789");
-  return letter != 0 && letter != std::string::npos && boards[letter] == 'x';
-}
-
 /// Whether what was typed stands in the option's place: itself, one that does not go with it, or --what it is that grows.
 bool is_typed(const TypedLine& line, const CLI::Option& option) {
   const std::string name = option.get_name(), grows = value_of(line, "--what");
-  if (name == "--gpus" && counts_boards(value_of(line, "--on"))) return true;
+  if (name == "--gpus" && count_and_name(value_of(line, "--on")).second > 1) return true;
   if ((name == "--seq" && grows == "sequence") || (name == "--batch" && grows == "batch")) return true;
   return std::ranges::any_of(line.options, [&](const CLI::Option* typed) {
     return typed == &option || option.get_excludes().contains(const_cast<CLI::Option*>(typed));

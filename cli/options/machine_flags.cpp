@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "cli/options/size_option.h"
+#include "formats/machines/counted_gpus.h"
 
 namespace plimsoll {
 namespace {
@@ -64,22 +65,6 @@ Result<void> read_ssd(std::string text, MachineOptions& options) {
   if (!size) return fail(size.error());
   options.ssd = *size;
   return {};
-}
-
-/// "4x RTX 3090" is four of them; a name alone is one.
-std::pair<std::string, int> count_and_name(const std::string& text) {
-  int count = 0;
-  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), count);
-  std::string_view rest(end, static_cast<std::size_t>(text.data() + text.size() - end));
-  const auto skip_blanks = [&] { rest.remove_prefix(std::min(rest.find_first_not_of(' '), rest.size())); };
-  skip_blanks();
-  const std::string_view signs[] = {"x", "X", "*", "×"};
-  const auto sign =
-      std::find_if(std::begin(signs), std::end(signs), [&](std::string_view one) { return rest.starts_with(one); });
-  if (code != std::errc{} || count < 1 || sign == std::end(signs)) return {text, 1};
-  rest.remove_prefix(sign->size());
-  skip_blanks();
-  return {std::string(rest), count};
 }
 
 /// "2x8 H100" and "2x 8x H100" are nodes times GPUs, which --nodes says. Boards' names begin with larger numbers, if with any.

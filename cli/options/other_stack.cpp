@@ -6,6 +6,7 @@
 #include "cli/options/divide_gpus.h"
 #include "cli/options/stack_adapters.h"
 #include "cli/options/stack_choice.h"
+#include "core/base/nearest_names.h"
 #include "formats/machines/machine_parts.h"
 #include "formats/models/resolve_model.h"
 #include "formats/text/read_text_file.h"
@@ -63,6 +64,12 @@ void lengthen(const TrainingFlags& training, ModelSpec& spec, std::vector<std::s
   spec.max_positions = *training.sequence;
 }
 
+/// "unsloth/Qwen3-8B-bnb-4bit": beside adapters the matrices stay as they are stored.
+void take_stored_bits(const std::string& model, TrainingFlags& training) {
+  const bool adapted = !training.adapter.lora.empty() || !training.adapter.peft.empty();
+  if (adapted && !training.adapter.base_bits && name_key(model).ends_with("bnb4bit")) training.adapter.base_bits = 4;
+}
+
 Result<CataloguedMachine> find_machine(const MachineFlags& flags) {
   const auto options = read_machine_options(flags);
   if (!options) return fail(options.error());
@@ -93,6 +100,8 @@ Result<OtherStack> read_other_stack(const std::string& model, const StackFlags& 
   const StackFlags& stack = *divided;
   const auto described = describe_model(model, training);
   if (!described) return fail(described.error());
+  TrainingFlags decided = training;
+  take_stored_bits(model, decided);
   auto placed = find_machine(machine);
   if (!placed) return fail(placed.error());
   placed->options.gpus = 1;  // the setup's degrees have them all
@@ -102,7 +111,6 @@ Result<OtherStack> read_other_stack(const std::string& model, const StackFlags& 
   lengthen(training, other.spec, other.notes);
   auto setup = read_stack_setup(stack, other.spec);
   if (!setup) return fail(setup.error());
-  TrainingFlags decided = training;
   decided.own_plan = false;
   if (const auto taken = take_stack_choices(strategy, other.spec, decided, *setup, other.notes); !taken) return fail(taken.error());
   if (const auto taken = take_stack_adapters(stack, other.spec, decided, *setup); !taken) return fail(taken.error());

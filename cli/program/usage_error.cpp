@@ -87,6 +87,10 @@ const CLI::Option* without_value(const CLI::App& command, const CLI::ParseError&
 std::optional<std::string> about_values(const CLI::App& command, const CLI::ParseError& error) {
   constexpr std::string_view kConvert = "Could not convert: ", kIs = " = ", kMany = ": At Most 1 required";
   const std::string what = error.what();
+  if (const auto word = what.find(": Value "), range = what.find(" not in range "); word != std::string::npos && range != std::string::npos) {
+    const std::string value = what.substr(word + 8, range - word - 8);
+    if (value.find_first_of("0123456789") == std::string::npos) return fmt::format("{}: '{}' is no number", what.substr(0, word), value);
+  }
   if (const auto many = what.find(kMany); many != std::string::npos) return what.substr(0, many) + " was given more than once";
   const auto is = what.find(kIs);
   if (!what.starts_with(kConvert) || is == std::string::npos) return std::nullopt;

@@ -81,7 +81,7 @@ std::optional<HubMatch> match_hub_name(std::string_view name) {
   if (found == nullptr) return std::nullopt;
   std::string note = fmt::format("'{}' is taken to have the sizes of {}", name, found->name);
   if (std::ranges::any_of(words, is_stored_type)) {
-    note += "; however its weights are stored, they are trained decoded unless --lora 16 --base-bits 4 (or 8) says that they stay so";
+    note += "; however its weights are stored, they are trained decoded unless --lora 16 --base-bits 4 (or 8) says that they stay so, or beside adapters a name that ends with bnb-4bit";
   }
   return HubMatch{.model = *found, .note = std::move(note)};
 }

@@ -28,17 +28,18 @@ Bytes sum_of(const std::vector<CollisionAnswer::Demand>& demands) {
   return sum;
 }
 
-/// "2.10 GiB more of gpu0 and 1.00 GiB more of host".
-std::string more_of(const std::vector<ShortSpaceAnswer>& short_of) {
+/// "2.10 GiB more of gpu0 and 1.00 GiB more of host"; GPUs of a node share its host memory.
+std::string more_of(const std::vector<ShortSpaceAnswer>& short_of, std::int64_t gpus) {
   std::string text;
   for (const ShortSpaceAnswer& space : short_of) {
     text += fmt::format("{}{} more of {}", text.empty() ? "" : " and ", to_text(space.needed - space.usable), space.space);
+    if (gpus > 1 && space.space == "host") text += " for each rank of a node";
   }
   return text;
 }
 
-ChangeAnswer change_of(const std::string& strategy, double seconds, const std::vector<ShortSpaceAnswer>& short_of) {
-  ChangeAnswer change{.what = more_of(short_of), .strategy = strategy, .step_seconds = seconds, .more = {}};
+ChangeAnswer change_of(const std::string& strategy, double seconds, const std::vector<ShortSpaceAnswer>& short_of, std::int64_t gpus) {
+  ChangeAnswer change{.what = more_of(short_of, gpus), .strategy = strategy, .step_seconds = seconds, .more = {}};
   for (const ShortSpaceAnswer& space : short_of) change.more += space.needed - space.usable;
   return change;
 }
@@ -74,10 +75,10 @@ std::vector<ChangeAnswer> memory_changes(const FitAnswer& answer) {
   if (answer.fits) return {};
   std::vector<ChangeAnswer> changes;
   if (const auto own = own_shortage(answer); !own.empty()) {
-    changes.push_back(change_of(answer.strategy.name, answer.step_seconds, own));
+    changes.push_back(change_of(answer.strategy.name, answer.step_seconds, own, answer.gpus));
   }
   for (const AlternativeAnswer& other : answer.alternatives) {
-    if (!other.fits()) changes.push_back(change_of(other.strategy, other.step_seconds, other.short_of));
+    if (!other.fits()) changes.push_back(change_of(other.strategy, other.step_seconds, other.short_of, answer.gpus));
   }
   std::stable_sort(changes.begin(), changes.end(), [](const ChangeAnswer& a, const ChangeAnswer& b) {
     return a.more != b.more ? a.more < b.more : a.step_seconds < b.step_seconds;

@@ -138,7 +138,7 @@ void ChoiceForm::make_machine_card() {
   machine_card_->add(to_say("System"), os_);
   machine_card_->add_wide(desktop_);
   connect(gpu_, &NameField::changed, this, [this](const QString& name) {
-    choices_.gpu = name == gpu_->itemText(0) ? QStringLiteral("this") : name;
+    choices_ = with_gpus(choices_, name == gpu_->itemText(0) ? QStringLiteral("this") : name);
     tell("gpu");
   });
   bind_number(gpus_, &Choices::gpus, "gpus");

@@ -4,6 +4,7 @@
 
 #include "core/base/quantity.h"
 #include "core/platform/operating_system.h"
+#include "formats/machines/counted_gpus.h"
 
 namespace plimsoll::gui {
 namespace {
@@ -57,7 +58,7 @@ Result<void> take_whole(const QString& option, const QString& value, Number& num
 
 Result<void> take(Choices& choices, const QString& option, const QString& value) {
   if (option == "model") return choices.model = value, Result<void>{};
-  if (option == "on") return choices.gpu = value, Result<void>{};
+  if (option == "on") return choices = with_gpus(choices, value), Result<void>{};
   if (option == "pcie") return choices.pcie = value, Result<void>{};
   if (option == "precision") return choices.precision = value, Result<void>{};
   if (option == "optimizer") return choices.optimizer = value, Result<void>{};
@@ -90,6 +91,13 @@ Result<void> take(Choices& choices, const QString& option, const QString& value)
 }
 
 }  // namespace
+
+Choices with_gpus(Choices choices, const QString& named) {
+  const auto [name, count] = count_and_name(named.toStdString());
+  choices.gpu = QString::fromStdString(name);
+  if (count > 1) choices.gpus = count;
+  return choices;
+}
 
 Result<Choices> with_options(Choices choices, const QHash<QString, QString>& options) {
   for (auto option = options.begin(); option != options.end(); ++option) {

@@ -63,6 +63,9 @@ bool has_own_layers(const Choices& choices);
 /// The same, trained by PyTorch.
 Choices under_pytorch(Choices choices);
 
+/// With the GPU of that name, and as many as a number before it says: "8x A100".
+Choices with_gpus(Choices choices, const QString& named);
+
 /// What `plimsoll fit` is asked so, model first; `export` and `plan` take the same.
 QStringList fit_options(const Choices& choices);
 

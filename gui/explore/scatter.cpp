@@ -45,7 +45,11 @@ void Scatter::retranslate() {
 }
 
 QRectF Scatter::plot() const {
-  const double left = fontMetrics().horizontalAdvance(QStringLiteral("0.888 ms")) + 8;
+  double left = 0;
+  for (const double mark : ScatterScale(points_, usable_, QRectF(rect())).time_marks()) {
+    left = std::max<double>(left, fontMetrics().horizontalAdvance(seconds_text(mark)));
+  }
+  left += 8;
   return QRectF(rect()).adjusted(left, fontMetrics().height() + 6, -10, -fontMetrics().height() - 8);
 }
 

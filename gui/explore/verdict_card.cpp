@@ -167,7 +167,19 @@ void VerdictCard::set_figure(std::size_t index, const QString& name, const QStri
   figures_[index].note->setText(note);
 }
 
+void VerdictCard::resizeEvent(QResizeEvent* event) {
+  QFrame::resizeEvent(event);
+  keep_height();
+}
+
+void VerdictCard::keep_height() { setMinimumHeight(layout()->hasHeightForWidth() ? layout()->heightForWidth(width()) : 0); }
+
 void VerdictCard::fill() {
+  show_parts();
+  keep_height();
+}
+
+void VerdictCard::show_parts() {
   const bool shown = verdict_ && error_.isEmpty();
   numbers_->setVisible(shown);
   time_bar_->setVisible(shown);

@@ -36,6 +36,9 @@ class VerdictCard final : public QFrame {
   /// A name that a refusal offers was taken: "gpu:RTX 2060 6GB", "model:gpt2-xl".
   void nameTaken(const QString& link);
 
+ protected:
+  void resizeEvent(QResizeEvent* event) override;
+
  private:
   struct Figure {
     QLabel* name;
@@ -46,6 +49,9 @@ class VerdictCard final : public QFrame {
   /// At the end of the row, empty.
   Figure add_figure(QHBoxLayout& row) const;
   void fill();
+  void show_parts();
+  /// As high as its lines are where they wrap: a layout without room would press them into each other.
+  void keep_height();
   void fill_figures(const FitAnswer& answer);
   void set_figure(std::size_t index, const QString& name, const QString& value, const QString& note);
 

@@ -155,7 +155,7 @@ void TimelinePage::retranslate() {
 /// Everything that says something in the window's language or a theme's colours.
 void TimelinePage::retell() {
   if (current() == nullptr) {
-    set_empty(say("Choose a model on the Explore page, or drop a run file (.plimsoll) here:\nits steps are drawn over time."));
+    set_empty(say("Choose a model on the Explore page, or drop a run file (.plimsoll) here:\nits steps are drawn over time. Of other programs and of several GPUs, \"Show over time\" on that page draws them."));
     return;
   }
   legend_->show_entries(legend_entries({current()}, theme_));
@@ -323,7 +323,7 @@ void TimelinePage::forget_plan() {
   }
   timelines_.clear();
   fill_list();
-  set_empty(say("No plan fits, so there is nothing to draw; the Explore page says what would help."));
+  set_empty(say("There is no plan to draw; the Explore page says why."));
 }
 
 bool TimelinePage::plan_shown() const { return plan_listed_ && list_->currentIndex() + 1 == static_cast<int>(timelines_.size()); }

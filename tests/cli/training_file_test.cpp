@@ -66,6 +66,17 @@ TEST_CASE("a launch file beside a model counts its GPUs, and a DeepSpeed configu
   CHECK_THAT(asked(folder, {"fit", "examples/full/train.yaml", "--on", "2x RTX 4090"}).out, Contains("deepspeed: ") && Contains("ZeRO-2 over 2 GPUs"));
 }
 
+TEST_CASE("a model whose name says that it is stored in 4 bits stays so beside adapters of another program") {
+  const TemporaryFolder folder;
+  const Arguments line{"fit", "unsloth/Qwen3-8B-bnb-4bit", "--on", "A100 80GB SXM4", "--stack", "pytorch", "--lora", "16"};
+  const json named = answer(folder, line);
+  Arguments said = line;
+  said.insert(said.end(), {"--base-bits", "4"});
+  CHECK(named["memory"] == answer(folder, said)["memory"]);
+  said.back() = "16";
+  CHECK(named["memory"] != answer(folder, said)["memory"]);
+}
+
 TEST_CASE("a training file that cannot be read ends with its key or line, as text and as JSON") {
   const TemporaryFolder folder;
   write_file(folder.file("broken.yaml"), "a: [1\n");

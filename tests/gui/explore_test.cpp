@@ -132,6 +132,10 @@ TEST_CASE("under WSL2 the window's answer has the memory that plimsoll fit has t
   }
   CHECK(with_options({}, {{"recompute", "every:4"}})->recompute == "every:4");
   CHECK(with_options({}, {{"os", "linux"}, {"lora", "8"}, {"base-bits", "4"}})->base_bits == 4);
+  // A number before the name counts boards, as on the command line.
+  CHECK(with_options({}, {{"on", "8x H100 SXM5 80GB"}})->gpus == 8);
+  CHECK(with_options({}, {{"on", "8x H100 SXM5 80GB"}})->gpu == "H100 SXM5 80GB");
+  CHECK(with_options({}, {{"on", "H100 SXM5 80GB"}, {"gpus", "4"}})->gpus == 4);
 }
 
 TEST_CASE("dragging a slider is one change to undo") {
