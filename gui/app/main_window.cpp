@@ -59,6 +59,7 @@ MainWindow::MainWindow(const WindowOptions& options, QWidget* parent)
   connect(&export_job_, &LatestJob::broke, this, [this](const QString& why) { report(say("Cannot export"), why); });
   add_pages(options);
   restore(options);
+  if (!options.page.isEmpty()) show_page(options.page);
   for (const QString& file : options.files) open_file(file);
   if (!options.page.isEmpty()) show_page(options.page);
   if (options.start && current_page() != nullptr) current_page()->begin();
@@ -171,7 +172,7 @@ bool MainWindow::open_file(const QString& path) {
   std::vector<Page*> order = pages_;
   std::stable_partition(order.begin(), order.end(), [this](Page* page) { return page == current_page(); });
   for (Page* page : order) {
-    if (!page->open_file(path)) continue;
+    if (!(page == current_page() ? page->open_here(path) : page->open_file(path))) continue;
     show_page(page->name());
     remember_file(path);
     return true;

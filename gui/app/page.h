@@ -46,6 +46,8 @@ class Page : public QWidget {
   virtual void apply_theme(const Theme& theme) = 0;
   /// Opens a file that was dropped, chosen or named on the command line; false: not a file for this page.
   virtual bool open_file(const QString& path);
+  /// The same for the page that is shown: what others take, too, may be meant for it.
+  virtual bool open_here(const QString& path) { return open_file(path); }
   /// The plan of the Explore page is another one now; null when there is none.
   virtual void show_plan(const SharedPlan& plan);
   /// Begins what the page's main button begins; nothing where it has none.

@@ -25,11 +25,6 @@ struct RunChoices {
   bool operator==(const RunChoices&) const = default;
 };
 
-/// Whether the model is a finished plan, which says batch, sequence and optimizer itself.
-bool is_plan_file(const QString& model);
-/// Whether a file begins as plans do.
-bool looks_like_plan(const QString& path);
-
 /// The arguments after `plimsoll run`, with the run file.
 QStringList run_arguments(const RunChoices& choices, const QString& run_file);
 

@@ -11,6 +11,7 @@
 #include <algorithm>
 
 #include "core/model/optimizer.h"
+#include "gui/app/plan_file.h"
 #include "gui/fields/form_card.h"
 #include "gui/fields/step_field.h"
 #include "gui/language/say.h"

@@ -16,6 +16,7 @@
 #include <algorithm>
 
 #include "gui/app/change_command.h"
+#include "gui/app/plan_file.h"
 #include "gui/explore/words.h"
 #include "gui/language/say.h"
 #include "gui/language/say_engine.h"

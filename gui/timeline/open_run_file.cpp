@@ -5,10 +5,17 @@
 #include <algorithm>
 #include <fstream>
 
+#include "core/plan/verify_plan.h"
+#include "formats/plans/plan_json.h"
+#include "formats/text/read_text_file.h"
+#include "gui/app/plan_file.h"
 #include "gui/language/say.h"
 #include "gui/language/say_engine.h"
 #include "gui/timeline/build_timeline.h"
 #include "gui/timeline/open_recording.h"
+#include "sim/cost/catalogue_cost_model.h"
+#include "sim/planner/predict.h"
+#include "sim/stack/lowering/allocation_events.h"
 
 namespace plimsoll::gui {
 
@@ -48,6 +55,24 @@ Result<std::vector<NamedTimeline>> open_trace(const std::string& path) {
   return std::vector<NamedTimeline>{{"trace", std::move(*timeline)}};
 }
 
+/// The predicted steps of a plan of ours, by the catalogue's costs.
+Result<std::vector<NamedTimeline>> open_plan(const std::string& path) {
+  constexpr Bytes kLargestPlan{std::int64_t{1} << 30};
+  const auto text = read_text_file(path, kLargestPlan);
+  if (!text) return fail(text.error());
+  auto plan = read_plan(*text, path);
+  if (!plan) return fail(plan.error());
+  if (allocates_while_running(*plan)) {
+    return fail({.kind = ErrorKind::kInput, .what = "the plan is another program's, whose times are in its own file alone", .where = path,
+                 .remedy = "plimsoll plan --timeline run.plimsoll writes its steps for this page"});
+  }
+  if (const auto verified = verify_plan(*plan); !verified) return fail(verified.error());
+  const auto predicted = predict(*plan, CatalogueCostModel());
+  if (!predicted) return fail(predicted.error());
+  return std::vector<NamedTimeline>{{QFileInfo(QString::fromStdString(path)).fileName().toStdString(),
+                                     build_timeline(std::make_shared<const Plan>(std::move(*plan)), predicted->trace)}};
+}
+
 }  // namespace
 
 bool TimelinePage::open_file(const QString& path) {
@@ -55,16 +80,26 @@ bool TimelinePage::open_file(const QString& path) {
   const bool database = named_so || looks_like_database(path.toStdString());
   if (!database && !looks_like_recording(path.toStdString())) return false;
   const bool run = database && !is_foreign_recording(path.toStdString());
+  read(path, run ? open_run_file : open_trace, run ? say("Cannot open the run file") : say("Cannot open the trace"));
+  return true;
+}
+
+bool TimelinePage::open_here(const QString& path) {
+  if (!looks_like_plan(path)) return open_file(path);
+  read(path, open_plan, say("Cannot open the plan"));
+  return true;
+}
+
+void TimelinePage::read(const QString& path, OpenTimelines open, const QString& title) {
   const bool before = of_file_;
   of_file_ = true;  // from now on: a plan that is found while it is read comes second
   if (current() == nullptr) set_empty(say("Reading %1…").arg(QFileInfo(path).fileName()));
-  job_->start([this, path, run, before](const Stop&, const LatestJob::Deliver& deliver) {
-    auto opened = run ? open_run_file(path.toStdString()) : open_trace(path.toStdString());
-    deliver([this, path, run, before, opened = std::move(opened)] {
+  job_->start([this, path, open, title, before](const Stop&, const LatestJob::Deliver& deliver) {
+    auto opened = open(path.toStdString());
+    deliver([this, path, title, before, opened = std::move(opened)] {
       if (!opened) {
         of_file_ = before;
         retell();
-        const QString title = run ? say("Cannot open the run file") : say("Cannot open the trace");
         Q_EMIT failed(title, say_engine(opened.error().text()));
         return;
       }
@@ -76,7 +111,6 @@ bool TimelinePage::open_file(const QString& path) {
       Q_EMIT said(say("%1: %2 operations").arg(QFileInfo(path).fileName()).arg(current()->event_count()));
     });
   });
-  return true;
 }
 
 }  // namespace plimsoll::gui

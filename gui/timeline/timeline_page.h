@@ -25,6 +25,9 @@ struct NamedTimeline {
   SharedTimeline timeline;
 };
 
+/// What a file has of these; it works in the background.
+using OpenTimelines = Result<std::vector<NamedTimeline>> (*)(const std::string& path);
+
 /// The step as it goes: a track a queue, memory beneath, and what is asked about any of it.
 class TimelinePage final : public Page {
   Q_OBJECT
@@ -37,6 +40,8 @@ class TimelinePage final : public Page {
   void retranslate() override;
   void apply_theme(const Theme& theme) override;
   bool open_file(const QString& path) override;
+  /// A plan, too, as it is predicted.
+  bool open_here(const QString& path) override;
   void show_plan(const SharedPlan& plan) override;
   [[nodiscard]] bool busy() const override { return job_->busy() || plan_job_->busy(); }
   [[nodiscard]] std::vector<NamedTable> tables() const override;
@@ -56,6 +61,8 @@ class TimelinePage final : public Page {
   QToolButton* make_button(bool checkable);
   void connect_view();
   void choose(int index);
+  /// Opens a file in the background and shows what is in it; `title` is over what goes wrong.
+  void read(const QString& path, OpenTimelines open, const QString& title);
   void fill_list();
   void retell();
   void show_selected();

@@ -11,6 +11,7 @@
 
 #include <fstream>
 
+#include "formats/plans/plan_json.h"
 #include "gui/language/say.h"
 #include "gui/timeline/build_timeline.h"
 #include "gui/timeline/side_panel.h"
@@ -300,6 +301,30 @@ TEST_CASE("a truncated run file and one of another kind are refused in words, an
     CHECK(failed[0][1].toString().contains(name));
     CHECK(shown.timeline().event_count() == simulated_timeline()->event_count());
   }
+}
+
+TEST_CASE("a plan's file is drawn where the page is shown, and one that breaks the law is refused in words") {
+  begin_qt();
+  Shown shown;
+  const TemporaryFolder folder;
+  auto plan = lower_to_plan(test::small_model(Family::kGpt2, 3), test::small_recipe(2), test::tiny_platform(), {.recompute_every = 1});
+  REQUIRE(plan);
+  std::ofstream(folder.file("plan.json")) << write_plan(*plan);
+  CHECK_FALSE(shown.page.open_file(QString::fromStdString(folder.file("plan.json"))));  // other pages take it, too
+  REQUIRE(shown.page.open_here(QString::fromStdString(folder.file("plan.json"))));
+  REQUIRE(comes_true([&] { return !shown.page.busy(); }));
+  CHECK(shown.page.findChild<QComboBox*>()->currentText().startsWith("plan.json"));
+  CHECK(shown.timeline().kind != TraceKind::kMeasured);
+  CHECK(shown.timeline().event_count() != simulated_timeline()->event_count());
+  const std::size_t drawn = shown.timeline().event_count();
+  std::string text = write_plan(*plan);
+  std::ofstream(folder.file("broken.json")) << text.substr(0, text.size() / 2);
+  QSignalSpy failed(&shown.page, &Page::failed);
+  REQUIRE(shown.page.open_here(QString::fromStdString(folder.file("broken.json"))));
+  REQUIRE(comes_true([&] { return !shown.page.busy(); }));
+  REQUIRE(failed.count() == 1);
+  CHECK(failed[0][1].toString().contains("broken.json"));
+  CHECK(shown.timeline().event_count() == drawn);
 }
 
 TEST_CASE("a trace of another program opens: a track a thread, nested slices one lane deeper") {
