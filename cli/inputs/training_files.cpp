@@ -117,9 +117,8 @@ bool is_typed(const TypedLine& line, const CLI::Option& option) {
   const std::string name = option.get_name(), grows = value_of(line, "--what");
   if (name == "--gpus" && count_and_name(value_of(line, "--on")).second > 1) return true;
   if ((name == "--seq" && grows == "sequence") || (name == "--batch" && grows == "batch")) return true;
-  return std::ranges::any_of(line.options, [&](const CLI::Option* typed) {
-    return typed == &option || option.get_excludes().contains(const_cast<CLI::Option*>(typed));
-  });
+  const auto given = [&](const CLI::Option* one) { return line.options.contains(one); };
+  return given(&option) || std::ranges::any_of(option.get_excludes(), given);
 }
 
 /// What the file says as one would type it, but for what was typed; `left_out` has what cannot be said here.
@@ -149,7 +148,7 @@ std::vector<std::string> put_together(const TypedLine& line, const std::string& 
 std::string told(const TypedLine& line, const TrainingFile& file, const std::vector<std::pair<std::string, std::string>>& said,
                  const std::vector<std::string>& left_out) {
   std::string text = fmt::format("{} ({}) says:", fmt::join(line.files, ", "), file.program);
-  if (!file.model.empty()) text += " " + file.model;
+  if (line.subjects == 0 && !file.model.empty()) text += " " + file.model;
   for (const auto& [name, value] : said) text += " " + name + (value.empty() ? "" : " " + value);
   text += "\n";
   if (!left_out.empty()) text += fmt::format("  left out, for only other programs have it: {}\n", fmt::join(left_out, " "));

@@ -84,7 +84,7 @@ MatmulChoice try_both_on(std::int64_t milliseconds) {
   MatmulChoice choice;
   choice.onednn_gflops = rate_of(MatmulLibrary::kOneDnn, budget, memory);
   if (check_blas_room(1)) choice.openblas_gflops = rate_of(MatmulLibrary::kOpenBlas, budget, memory);
-  if (choice.openblas_gflops > choice.onednn_gflops) choice.library = MatmulLibrary::kOpenBlas;
+  if (choice.openblas_gflops > kClearlyFaster * choice.onednn_gflops) choice.library = MatmulLibrary::kOpenBlas;
   return choice;
 }
 

@@ -121,9 +121,7 @@ void pass_over_others(FileKeys& keys) {
 bool is_of_axolotl(const FileKeys& keys) { return keys.says("base_model"); }
 
 void take_axolotl(TrainingFile& file, FileKeys& keys) {
-  file.model = keys.text("base_model").value_or("");
-  file.say("--stack", "pytorch");
-  file.say("--modules", "huggingface");
+  take_transformers(file, keys, "base_model");
   take_shape(file, keys);
   take_types(file, keys);
   take_adapter(file, keys);

@@ -86,9 +86,7 @@ bool is_of_llama_factory(const FileKeys& keys) {
 }
 
 void take_llama_factory(TrainingFile& file, FileKeys& keys) {
-  file.model = keys.text("model_name_or_path").value_or("");
-  file.say("--stack", "pytorch");
-  file.say("--modules", "huggingface");
+  take_transformers(file, keys, "model_name_or_path");
   take_training_arguments(file, keys);
   take_stage(file, keys);
   take_method(file, keys);

@@ -56,6 +56,12 @@ void pass_over_others(FileKeys& keys) {
 
 }  // namespace
 
+void take_transformers(TrainingFile& file, FileKeys& keys, std::string_view key) {
+  file.model = keys.text(key).value_or("");
+  file.say("--stack", "pytorch");
+  file.say("--modules", "huggingface");
+}
+
 void say_adapter(TrainingFile& file, const StatedAdapter& adapter) {
   const bool every = adapter.targets.empty() || adapter.targets == "all" || adapter.targets == "all-linear";
   file.say("--lora", every ? std::to_string(adapter.rank) : fmt::format("{}:{}", adapter.rank, adapter.targets));

@@ -8,6 +8,9 @@
 
 namespace plimsoll {
 
+/// The model, by the key that names it, as transformers' modules under PyTorch.
+void take_transformers(TrainingFile& file, FileKeys& keys, std::string_view key);
+
 /// Low-rank adapters as a training file states them.
 struct StatedAdapter {
   std::int64_t rank = 8;

@@ -76,9 +76,7 @@ bool is_of_trl(const FileKeys& keys) {
 }
 
 void take_trl(TrainingFile& file, FileKeys& keys) {
-  file.model = keys.text("model_name_or_path").value_or("");
-  file.say("--stack", "pytorch");
-  file.say("--modules", "huggingface");
+  take_transformers(file, keys, "model_name_or_path");
   take_training_arguments(file, keys);
   for (const char* key : {"torch_dtype", "dtype"}) {
     if (const auto type = keys.text(key)) file.weights = type_of(*type);

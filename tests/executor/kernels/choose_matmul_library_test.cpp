@@ -24,9 +24,9 @@ TEST_CASE("choosing a library leaves none of the memory that trying them took") 
   CHECK(anonymous() - before < 1024);  // the operands of the trial alone have 3 MiB
 }
 
-TEST_CASE("the chosen library is the one with the higher measured rate") {
+TEST_CASE("OpenBLAS is chosen where it is clearly faster, so that near ties give the same bits from run to run") {
   const MatmulChoice choice = choose_matmul_library(20);
   CHECK(choice.onednn_gflops > 0);
   CHECK(choice.openblas_gflops > 0);
-  CHECK((choice.library == MatmulLibrary::kOpenBlas) == (choice.openblas_gflops > choice.onednn_gflops));
+  CHECK((choice.library == MatmulLibrary::kOpenBlas) == (choice.openblas_gflops > kClearlyFaster * choice.onednn_gflops));
 }
