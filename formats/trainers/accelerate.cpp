@@ -37,7 +37,9 @@ void take_accelerate(TrainingFile& file, FileKeys& keys) {
   else if (mixed != "no" && mixed != "false") file.unread.push_back(keys.written("mixed_precision"));
   if (const auto processes = keys.whole("num_processes"); processes && *processes > 1) file.say("--gpus", std::to_string(*processes));
   if (const auto nodes = keys.whole("num_machines"); nodes && *nodes > 1) file.say("--nodes", std::to_string(*nodes));
-  keys.pass_over_named({"main_", "tpu_", "rdzv", "machine_rank", "same_network", "dynamo", "enable_cpu", "gpu_ids", "use_cpu", "compute_environment", "debug",
+  FileKeys dynamo = keys.block("dynamo_config");
+  if (dynamo.text("dynamo_backend") == "INDUCTOR" || keys.text("dynamo_backend") == "INDUCTOR") file.say("--compile");
+  keys.pass_over_named({"main_", "tpu_", "rdzv", "machine_rank", "same_network", "enable_cpu", "gpu_ids", "use_cpu", "compute_environment", "debug",
                         "downcast_bf16", "command_file", "ipex", "fsdp_config", "deepspeed_config"});
 }
 

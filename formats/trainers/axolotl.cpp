@@ -49,7 +49,7 @@ void take_adapter(TrainingFile& file, FileKeys& keys) {
   if (keys.is_set("peft_use_dora")) file.say("--dora");
   if (four || kind == "qlora") file.say("--base-bits", "4");
   else if (eight) file.say("--base-bits", "8");
-  keys.pass_over_named({"peft_", "lora_"});
+  keys.pass_over({"lora_model_dir", "lora_fan_in_fan_out", "peft_use_rslora"});
 }
 
 void take_attention(TrainingFile& file, FileKeys& keys) {
@@ -59,7 +59,7 @@ void take_attention(TrainingFile& file, FileKeys& keys) {
   if (keys.is_set("eager_attention")) file.say("--attention", "eager");
   if (keys.is_set("xformers_attention")) file.say("--attention", "efficient");
   if (keys.is_set("flash_attention")) file.say("--attention", "flash");
-  keys.pass_over({"sdp_attention", "s2_attention"});
+  keys.pass_over({"sdp_attention"});
 }
 
 /// gradient_checkpointing: true, or "offload", whose inputs of blocks wait in host memory.
@@ -79,7 +79,7 @@ void take_kernels(TrainingFile& file, FileKeys& keys) {
   if (liger) file.say("--liger");
   if (keys.is_set("torch_compile")) file.say("--compile");
   if (keys.is_set("tiled_mlp")) file.say("--tiled-mlp");
-  keys.pass_over_named({"unsloth_lora", "torch_compile_"});
+  keys.pass_over_named({"torch_compile_"});
 }
 
 void take_sharing(TrainingFile& file, FileKeys& keys) {

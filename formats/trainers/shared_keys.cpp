@@ -51,7 +51,7 @@ void pass_over_others(FileKeys& keys) {
   keys.pass_over({"seed", "learning_rate", "weight_decay", "num_train_epochs", "max_steps", "plot_loss", "template", "trust_remote_code",
                   "resume_from_checkpoint", "group_by_length", "prediction_loss_only", "model_revision", "neftune_noise_alpha", "full_determinism",
                   "length_column_name", "include_num_input_tokens_seen", "include_tokens_per_second", "use_fast_tokenizer", "low_cpu_mem_usage",
-                  "ignore_data_skip", "disable_tqdm", "average_tokens_across_devices", "torch_empty_cache_steps", "auto_find_batch_size"});
+                  "ignore_data_skip", "disable_tqdm", "average_tokens_across_devices", "torch_empty_cache_steps"});
 }
 
 }  // namespace

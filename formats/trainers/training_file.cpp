@@ -31,7 +31,8 @@ Error unknown_file(const std::string& where) {
 
 /// Adapters beside a base of two bytes, and whole models of two bytes, run in an autocast region where precision is mixed.
 std::string autocast_precision(TrainingFile& file) {
-  const bool sharded = file.options.contains("--zero") || file.options["--stack"] == "deepspeed";
+  const auto stack = file.options.find("--stack");
+  const bool sharded = file.options.contains("--zero") || (stack != file.options.end() && stack->second == "deepspeed");
   const bool encoded = file.options.contains("--base-bits");
   if (!file.products || *file.products == "no") {
     const std::string kept = file.weights.value_or("fp32");
@@ -70,7 +71,10 @@ Result<TrainingFile> read_training_file(std::string_view text, const std::string
 
 TrainingFile joined(TrainingFile first, const TrainingFile& second) {
   if (!second.model.empty()) first.model = second.model;
-  for (const auto& [option, value] : second.options) first.options[option] = value;
+  for (const auto& [option, value] : second.options) {
+    const bool runs_under_first = option == "--stack" && value == "pytorch" && first.options.contains(option);
+    if (!runs_under_first) first.options[option] = value;  // a trainer's own file runs under what launches it
+  }
   if (second.weights) first.weights = second.weights;
   if (second.products) first.products = second.products;
   first.tf32 = first.tf32 || second.tf32;

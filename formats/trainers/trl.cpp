@@ -26,7 +26,7 @@ void take_adapter(TrainingFile& file, FileKeys& keys) {
   if (keys.is_set("use_dora")) file.say("--dora");
   if (four || eight) file.say("--base-bits", four ? "4" : "8");
   if (four && !keys.flag("use_bnb_nested_quant").value_or(false)) file.say("--double-quant", "no");
-  keys.pass_over_named({"lora_", "bnb_", "use_rslora"});
+  keys.pass_over({"lora_task_type", "bnb_4bit_compute_dtype", "bnb_4bit_quant_type", "use_rslora"});
 }
 
 /// The trainer is not in its files: GRPO's alone have num_generations; of others DPO's have a beta.

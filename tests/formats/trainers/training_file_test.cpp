@@ -178,6 +178,10 @@ downcast_bf16: 'no'
   CHECK(both.model == "gpt2");
   CHECK(both.options.at("--zero") == "2");
   CHECK(both.options.at("--batch") == "2");
+  const TrainingFile under_deepspeed = joined(launch, *own);
+  CHECK(under_deepspeed.options.at("--stack") == "deepspeed");  // the trainer's file names no launcher
+  CHECK(under_deepspeed.options.at("--offload") == "optimizer:cpu,params:ssd");
+  CHECK(read("distributed_type: 'NO'\ndynamo_config:\n  dynamo_backend: INDUCTOR\n").options.count("--compile") == 1);
   const TrainingFile paged = read("base_model: gpt2\noptimizer: paged_adamw_8bit\nfsdp_config:\n  fsdp_version: 2\n");
   CHECK(paged.options.at("--zero") == "3");
   CHECK(paged.options.at("--optimizer") == "adam8bit");
@@ -189,6 +193,9 @@ TEST_CASE("keys that nothing reads are told, those of logging and data are not")
   const TrainingFile file = read("model_name_or_path: gpt2\nmax_length: 512\nper_device_train_batch_size: 2\nlogging_steps: 1\nsome_new_kernel: true\n"
                                  "report_to: wandb\noptim: adamw_of_tomorrow\nanother: {a: 1}\nturned_off: false\nempty:\n");
   CHECK(file.unread == std::vector<std::string>{"optim adamw_of_tomorrow", "another", "some_new_kernel true"});
+  // Kernels and shapes that count stand beside keys that do not.
+  CHECK(read("base_model: gpt2\nadapter: lora\nlora_r: 8\nlora_model_dir: x\nlora_mlp_kernel: true\ns2_attention: true\n").unread ==
+        std::vector<std::string>{"lora_mlp_kernel true", "s2_attention true"});
 }
 
 TEST_CASE("what is no training file, or says what cannot be told, is refused by its key") {
