@@ -4,19 +4,14 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <map>
-#include <optional>
 #include <set>
 
 #include "formats/machines/counted_gpus.h"
-#include "formats/text/read_text_file.h"
-#include "formats/trainers/training_file.h"
+#include "formats/trainers/read_training_files.h"
 
 namespace plimsoll {
 namespace {
-
-constexpr Bytes kLargestFile{std::int64_t{1} << 20};
 
 /// A line's words by what they are.
 struct TypedLine {
@@ -28,8 +23,6 @@ struct TypedLine {
   std::map<std::string, std::string> values;  ///< by the option as it was typed
   int subjects = 0;                           ///< words that are neither options nor their values
 };
-
-bool names_training_file(const std::string& word) { return word.ends_with(".yaml") || word.ends_with(".yml"); }
 
 const CLI::App* command_called(const CLI::App& app, const std::string& name) {
   const auto commands = app.get_subcommands([&](const CLI::App* command) { return command->get_name() == name; });
@@ -67,31 +60,6 @@ TypedLine split(const CLI::App& app, const std::vector<std::string>& words) {
     }
   }
   return line;
-}
-
-/// A file that a training file names lies beside it or above, where the program was started.
-std::string found_beside(const std::string& named, const std::filesystem::path& file) {
-  std::error_code ignored;
-  std::filesystem::path folder = file.parent_path();
-  if (!named.ends_with(".json") || std::filesystem::exists(named, ignored)) return named;
-  for (int level = 0; level < 4; ++level, folder /= "..") {
-    if (std::filesystem::exists(folder / named, ignored)) return (folder / named).lexically_normal().string();
-  }
-  return named;
-}
-
-Result<TrainingFile> read_files(const std::vector<std::string>& paths) {
-  std::optional<TrainingFile> all;
-  for (const std::string& path : paths) {
-    const auto text = read_text_file(path, kLargestFile);
-    if (!text) return fail(text.error());
-    auto file = read_training_file(*text, path);
-    if (!file) return fail(file.error());
-    if (const auto named = file->options.find("--strategy"); named != file->options.end()) named->second = found_beside(named->second, path);
-    all = all ? joined(*std::move(all), *file) : *std::move(file);
-  }
-  settle(*all);
-  return *std::move(all);
 }
 
 std::string value_of(const TypedLine& line, const std::string& option) {
@@ -162,7 +130,7 @@ std::string told(const TypedLine& line, const TrainingFile& file, const std::vec
 Result<ExpandedLine> with_training_files(const CLI::App& app, std::vector<std::string> words) {
   const TypedLine line = split(app, words);
   if (line.files.empty() || line.command->get_option_no_throw("--batch") == nullptr) return ExpandedLine{.words = std::move(words), .said = {}};
-  const auto file = read_files(line.files);
+  const auto file = read_training_files(line.files);
   if (!file) return fail(file.error());
   std::vector<std::string> left_out;
   const auto said = options_said(line, *file, left_out);

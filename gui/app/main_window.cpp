@@ -178,7 +178,7 @@ bool MainWindow::open_file(const QString& path) {
     return true;
   }
   report(say("Cannot open the file"),
-         say("%1 is none of: a model (config.json, .safetensors, or their folder), a plan, a run file (.plimsoll), a trace.")
+         say("%1 is none of: a model (config.json, .safetensors, or their folder), a training file (.yaml), a plan, a run file (.plimsoll), a trace.")
              .arg(QFileInfo(path).fileName()));
   return false;
 }

@@ -69,14 +69,16 @@ void MainWindow::add_help_menu() {
 }
 
 void MainWindow::choose_file() {
-  const QString path = QFileDialog::getOpenFileName(this, say("Open a model, plan, run file or trace"));
+  const QString path = QFileDialog::getOpenFileName(this, say("Open a model, training file, plan, run file or trace"));
   if (!path.isEmpty()) open_file(path);
 }
 
 void MainWindow::show_keys() {
   auto* box = new QMessageBox(QMessageBox::NoIcon, say("Keys"),
                               say("Ctrl+1 … Ctrl+5: pages\nCtrl+O: open a file\nCtrl+Z, Ctrl+Shift+Z: undo, redo\n"
-                                  "Ctrl+E: export the plan\nTab, Shift+Tab: next, previous field\nEsc: stop the search\nF1: this list"),
+                                  "Ctrl+E: export the plan\nTab, Shift+Tab: next, previous field\nEsc: stop the search\n"
+                                  "On the timeline: W, S or the wheel: zoom; A, D or Shift and dragging: move; /: search;\n"
+                                  ". ,: next, previous operation of a track; ] [: what waits for it, what it waited for\nF1: this list"),
                               QMessageBox::Ok, this);
   box->setAttribute(Qt::WA_DeleteOnClose);
   box->open();

@@ -102,6 +102,14 @@ void ChoiceForm::bind_list(QComboBox* list, QString Choices::*member, const char
           [this, list, member, what] { choices_.*member = list->currentData().toString(), tell(what); });
 }
 
+void ChoiceForm::bind_text(QLineEdit* line, QString Choices::*member, const char* what) {
+  line->setObjectName(QString::fromLatin1(what));
+  connect(line, &QLineEdit::editingFinished, this, [this, line, member, what] {
+    const QString text = line->text().trimmed();
+    if (text != choices_.*member) choices_.*member = text, tell(what);
+  });
+}
+
 void ChoiceForm::make_model_card() {
   model_ = new NameField(model_names());
   model_->setObjectName("model");
@@ -157,6 +165,7 @@ void ChoiceForm::make_training_card() {
   sequence_ = new StepField({0, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536, 131072});
   precision_ = new QComboBox, optimizer_ = new QComboBox;
   lora_ = new StepField(doubling(0, 512));
+  lora_targets_ = new QLineEdit;
   base_bits_ = list_of({"", "16", "8", "4"});
   tokens_ = new QLineEdit;
   training_card_->add(to_say("Batch"), batch_);
@@ -165,12 +174,14 @@ void ChoiceForm::make_training_card() {
   training_card_->add(to_say("Precision"), precision_);
   training_card_->add(to_say("Optimizer"), optimizer_);
   training_card_->add(to_say("LoRA rank"), lora_);
+  training_card_->add(to_say("Beside"), lora_targets_);
   training_card_->add(to_say("Base"), base_bits_);
   training_card_->add(to_say("Tokens"), tokens_);
   bind_number(batch_, &Choices::batch, "batch");
   bind_number(accumulate_, &Choices::accumulate, "accumulate");
   bind_number(sequence_, &Choices::sequence, "sequence");
   bind_number(lora_, &Choices::lora_rank, "lora");
+  bind_text(lora_targets_, &Choices::lora_targets, "lora_targets");
   bind_list(precision_, &Choices::precision, "precision");
   bind_list(optimizer_, &Choices::optimizer, "optimizer");
   base_bits_->setObjectName("base_bits");
@@ -215,12 +226,8 @@ void ChoiceForm::make_program_card() {
   program_card_->add(to_say("All batches"), global_batch_);
   network_ = new QLineEdit;
   program_card_->add(to_say("Network"), network_);
-  network_->setObjectName("network");
-  connect(network_, &QLineEdit::editingFinished, this, [this] {
-    if (network_->text().trimmed() == choices_.network) return;
-    choices_.network = network_->text().trimmed();
-    tell("network");
-  });
+  more_ = new QLineEdit;
+  program_card_->add(to_say("More"), more_);
   program_card_->add_wide(sequence_parallel_);
   program_card_->add_wide(compile_);
   connect_program_card();
@@ -233,6 +240,8 @@ void ChoiceForm::connect_program_card() {
   bind_list(recompute_, &Choices::recompute, "recompute");
   bind_list(zero_, &Choices::zero, "zero");
   bind_list(offload_, &Choices::offload, "offload");
+  bind_text(network_, &Choices::network, "network");
+  bind_text(more_, &Choices::more, "more");
   bind_number(tensor_ranks_, &Choices::tensor_ranks, "tp");
   bind_number(stages_, &Choices::stages, "pp");
   bind_number(expert_ranks_, &Choices::expert_ranks, "ep");
@@ -275,6 +284,7 @@ void ChoiceForm::show_program(const Choices& choices) {
   sequence_parallel_->setVisible(megatron && choices.tensor_ranks > 1);
   program_card_->set_row_visible(global_batch_, open);
   program_card_->set_row_visible(network_, layouts);
+  program_card_->set_row_visible(more_, other || layouts);
   for (QWidget* around : std::initializer_list<QWidget*>{ram_, ssd_, pcie_, device_memory_})
     machine_card_->set_row_visible(around, !layouts);
   machine_card_->set_row_visible(os_, !layouts && choices.gpu != QLatin1String("this"));
@@ -282,7 +292,8 @@ void ChoiceForm::show_program(const Choices& choices) {
   training_card_->set_row_visible(batch_, choices.layout.isEmpty());
   training_card_->set_row_visible(accumulate_, !layouts);
   training_card_->set_row_visible(lora_, !layouts && offers_adapters(choices));
-  training_card_->set_row_visible(base_bits_, !layouts && choices.lora_rank > 0);
+  for (QWidget* of_adapters : std::initializer_list<QWidget*>{lora_targets_, base_bits_})
+    training_card_->set_row_visible(of_adapters, !layouts && choices.lora_rank > 0);
   strategy_card_->setVisible(!layouts && offered_strategies(choices).size() > 1);
   while (layout_->count() > 1) layout_->removeItem(1);
   if (layout_->count() == 0) layout_->addItem(QString());
@@ -316,7 +327,10 @@ void ChoiceForm::make_strategy_card() {
 void ChoiceForm::show_choices(const Choices& choices) {
   const QSignalBlocker quiet(this);
   choices_ = choices;
-  const auto pick = [](QComboBox* list, const QString& value) { list->setCurrentIndex(std::max(0, list->findData(value))); };
+  const auto pick = [](QComboBox* list, const QString& value) {
+    if (list->findData(value) < 0) list->addItem(value, value);  // of a file or the command line
+    list->setCurrentIndex(list->findData(value));
+  };
   model_->show_name(choices.model);
   gpu_->show_name(choices.gpu == QLatin1String("this") ? gpu_->itemText(0) : choices.gpu);
   gpus_->show_value(choices.gpus);
@@ -330,15 +344,15 @@ void ChoiceForm::show_choices(const Choices& choices) {
   accumulate_->show_value(static_cast<double>(choices.accumulate));
   sequence_->show_value(static_cast<double>(choices.sequence));
   lora_->show_value(static_cast<double>(choices.lora_rank));
+  lora_targets_->setText(choices.lora_targets);
+  lora_targets_->setCursorPosition(0);
   pick(base_bits_, choices.base_bits == 0 ? QString() : QString::number(choices.base_bits));
   tokens_->setText(choices.tokens > 0 ? short_count(choices.tokens) : QString());
   pick(stack_, choices.stack);
   pick(modules_, choices.modules);
   pick(preferences_, choices.preferences);
   compile_->setChecked(choices.compile);
-  if (recompute_->findData(choices.recompute) < 0) recompute_->addItem(choices.recompute, choices.recompute);
   pick(recompute_, choices.recompute);
-  if (offload_->findData(choices.offload) < 0) offload_->addItem(choices.offload, choices.offload);
   pick(offload_, choices.offload);
   tensor_ranks_->show_value(static_cast<double>(choices.tensor_ranks));
   stages_->show_value(static_cast<double>(choices.stages));
@@ -346,6 +360,8 @@ void ChoiceForm::show_choices(const Choices& choices) {
   sequence_parallel_->setChecked(choices.sequence_parallel);
   global_batch_->show_value(static_cast<double>(choices.global_batch));
   network_->setText(choices.network);
+  more_->setText(choices.more);
+  more_->setCursorPosition(0);
   offer_values(choices);
   show_program(choices);
   by_hand_->setVisible(choices.exact.has_value() && choices.stack == QLatin1String("plimsoll"));

@@ -50,6 +50,7 @@ class ChoiceForm final : public QWidget {
   void fill_lists();
   template <typename Field, typename Member>
   void bind_number(Field* field, Member Choices::*member, const char* what);
+  void bind_text(QLineEdit* line, QString Choices::*member, const char* what);
   void bind_list(QComboBox* list, QString Choices::*member, const char* what);
   void tell(const char* what);
 
@@ -74,6 +75,7 @@ class ChoiceForm final : public QWidget {
   QComboBox* precision_;
   QComboBox* optimizer_;
   StepField* lora_;
+  QLineEdit* lora_targets_;
   QComboBox* base_bits_;
   QLineEdit* tokens_;
   QComboBox* stack_;
@@ -90,6 +92,7 @@ class ChoiceForm final : public QWidget {
   StepField* global_batch_;
   QComboBox* layout_;
   QLineEdit* network_;
+  QLineEdit* more_;
   QComboBox* strategy_;
   StrategyFields* by_hand_;
 };

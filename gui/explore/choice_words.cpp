@@ -48,6 +48,8 @@ void ChoiceForm::retranslate_ranks() {
   sequence_parallel_->setText(say("Tensor ranks share rows, too"));
   global_batch_->set_words({}, say("one a GPU"));
   network_->setPlaceholderText(say("between nodes, 25GB/s"));
+  more_->setPlaceholderText(say("options of plimsoll fit"));
+  more_->setToolTip(say("further options of plimsoll fit, such as --attention flash; a training file fills them in"));
   zero_->setToolTip(say("what GPUs share out: 1 optimizer states, 2 and gradients, 3 and parameters"));
   tensor_ranks_->setToolTip(say("GPUs that share each layer"));
   stages_->setToolTip(say("stages of a pipeline"));
@@ -67,12 +69,14 @@ void ChoiceForm::retranslate() {
   device_memory_->set_words(QStringLiteral(" GiB"), say("none"));
   sequence_->set_words({}, say("usual"));
   lora_->set_words({}, say("off"));
+  lora_targets_->setPlaceholderText(say("every matrix, or q,v"));
+  lora_targets_->setToolTip(say("matrices that have adapters beside them"));
   retranslate_ranks();
   os_->setToolTip(say("what of the GPU's and of host memory a program can have"));
   desktop_->setText(say("The GPU drives a desktop too"));
   tokens_->setPlaceholderText(say("of the whole training, 300B"));
   model_->setAccessibleName(say("Model"));
-  model_->setToolTip(say("a name, a shape in words, or drop a config.json, .safetensors or folder"));
+  model_->setToolTip(say("a name, a shape in words, or drop a config.json, .safetensors, folder or training file (.yaml)"));
   findChild<QToolButton*>("browse")->setToolTip(say("Choose a model file"));
   findChild<QToolButton*>("browse")->setAccessibleName(say("Choose a model file"));
   strategy_->setAccessibleName(say("Strategy"));

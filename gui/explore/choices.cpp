@@ -1,5 +1,7 @@
 #include "gui/explore/choices.h"
 
+#include <QProcess>
+
 #include <functional>
 
 #include "core/base/quantity.h"
@@ -56,6 +58,12 @@ Result<void> take_whole(const QString& option, const QString& value, Number& num
   return {};
 }
 
+/// RANK[:TARGETS], as fit reads it.
+Result<void> take_adapter(const QString& value, Choices& choices) {
+  choices.lora_targets = value.section(':', 1);
+  return take_whole(QStringLiteral("lora"), value.section(':', 0, 0), choices.lora_rank);
+}
+
 Result<void> take(Choices& choices, const QString& option, const QString& value) {
   if (option == "model") return choices.model = value, Result<void>{};
   if (option == "on") return choices = with_gpus(choices, value), Result<void>{};
@@ -70,7 +78,7 @@ Result<void> take(Choices& choices, const QString& option, const QString& value)
   if (option == "batch") return take_whole(option, value, choices.batch);
   if (option == "accumulate") return take_whole(option, value, choices.accumulate);
   if (option == "seq") return take_whole(option, value, choices.sequence);
-  if (option == "lora") return take_whole(option, value, choices.lora_rank);
+  if (option == "lora") return take_adapter(value, choices);
   if (option == "base-bits") return take_base_bits(value, choices.base_bits);
   if (option == "stack") return choices.stack = value, Result<void>{};
   if (option == "modules") return choices.modules = value, Result<void>{};
@@ -177,7 +185,8 @@ void say_stack(const Choices& c, Options& options) {
   options.text("--stack", c.stack);
   if (open) options.text("--modules", c.modules);
   if (may_prefer(c)) options.text("--workload", c.preferences);
-  if (may_prefer(c) && c.preferences == QLatin1String("grpo")) options.text("--rollout", QStringLiteral("vllm"));
+  const bool writes = may_prefer(c) && c.preferences == QLatin1String("grpo") && !c.more.contains(QLatin1String("--rollout"));
+  if (writes) options.text("--rollout", QStringLiteral("vllm"));
   options.flag("--compile", open && c.compile);
   options.text("--recompute", c.recompute);
   options.text("--zero", c.zero);
@@ -188,8 +197,10 @@ void say_stack(const Choices& c, Options& options) {
   options.flag("--sequence-parallel", c.sequence_parallel && c.tensor_ranks > 1);
   options.count("--batch", c.batch, 1);
   options.count("--accumulate", c.accumulate, 1);
-  if (c.lora_rank > 0) options.count("--lora", c.lora_rank, 0);
-  if (c.lora_rank > 0) options.count("--base-bits", c.base_bits, 0);
+  if (c.lora_rank > 0) {
+    options.text("--lora", QString::number(c.lora_rank) + (c.lora_targets.isEmpty() ? "" : ":" + c.lora_targets));
+    options.count("--base-bits", c.base_bits, 0);
+  }
   if (!c.exact && c.strategy != QLatin1String("auto")) options.text("--strategy", c.strategy);
 }
 
@@ -204,6 +215,7 @@ QStringList fit_options(const Choices& c) {
   options.text("--precision", c.precision);
   options.text("--optimizer", c.optimizer);
   other ? say_stack(c, options) : say_layout(c, options);
+  if (asks_program(c)) options.all(QProcess::splitCommand(c.more));
   return options.list();
 }
 

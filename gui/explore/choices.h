@@ -29,6 +29,7 @@ struct Choices {
   QString precision;          ///< empty: what is best on the GPU
   QString optimizer = QStringLiteral("adamw");
   std::int64_t lora_rank = 0; ///< 0: everything is trained
+  QString lora_targets;       ///< the matrices that have adapters, "q,v"; empty: the usual
   int base_bits = 0;          ///< of a frozen model: 4, 8, 16; 0: as it is computed with
   QString strategy = QStringLiteral("auto");  ///< "auto", a family or a system; of no meaning where `exact` is set
   std::optional<Strategy> exact;              ///< this very strategy
@@ -46,6 +47,8 @@ struct Choices {
   bool sequence_parallel = false; ///< of Megatron-LM: tensor ranks share rows where they do not share layers
   std::int64_t global_batch = 0;  ///< sequences of a step over all GPUs; 0: one a GPU
   QString network;            ///< between nodes of several GPUs: "25GB/s"; empty: what such boards are sold with
+  QString more;               ///< further options of `fit`, as they are typed: "--attention flash --fused-head"
+  QStringList file_notes;     ///< of the training file that these are from: its name, what it left open, what of it is not read
   QStringList layout;         ///< this very layout of several GPUs, as options of `fit`; empty: it is looked for
 
   bool operator==(const Choices&) const = default;

@@ -19,12 +19,15 @@
 
 #include <algorithm>
 
+#include "formats/trainers/read_training_files.h"
 #include "gui/app/change_command.h"
 #include "gui/explore/alternatives_model.h"
 #include "gui/explore/choice_form.h"
+#include "gui/explore/details_text.h"
 #include "gui/explore/load_line.h"
 #include "gui/explore/scatter.h"
 #include "gui/explore/told_answer.h"
+#include "gui/explore/training_file_choices.h"
 #include "gui/explore/verdict_card.h"
 #include "gui/explore/words.h"
 #include "gui/language/say.h"
@@ -155,7 +158,10 @@ void ExplorePage::connect_parts() {
   pause_.setSingleShot(true);
   pause_.setInterval(kPauseMilliseconds);
   connect(&pause_, &QTimer::timeout, this, &ExplorePage::start_job);
-  connect(form_, &ChoiceForm::changed, this, &ExplorePage::choose);
+  connect(form_, &ChoiceForm::changed, this, [this](const Choices& choices, const QString& what) {
+    const bool named = what == QLatin1String("model") && QFileInfo(choices.model).isFile();
+    if (!named || !open_training_file(choices.model)) choose(choices, what);
+  });
   connect(card_, &VerdictCard::nameTaken, this, &ExplorePage::take_name);
   connect(form_, &ChoiceForm::browseRequested, this, &ExplorePage::browse);
   connect(scatter_, &Scatter::chosen, this, &ExplorePage::choose_strategy);
@@ -224,7 +230,16 @@ bool ExplorePage::busy() const { return pause_.isActive() || job_.busy() || own_
 
 std::vector<NamedTable> ExplorePage::tables() const { return {{QStringLiteral("alternatives"), alternatives_}}; }
 
+bool ExplorePage::open_training_file(const QString& path) {
+  if (!names_training_file(path.toStdString())) return false;
+  const auto read = with_training_file(choices_, path);
+  if (read) choose(*read, QStringLiteral("file"));
+  else Q_EMIT failed(say("Cannot read the training file"), say_engine(read.error().text()));
+  return true;
+}
+
 bool ExplorePage::open_file(const QString& path) {
+  if (open_training_file(path)) return true;
   const QFileInfo file(path);
   const QString ending = file.suffix().toLower();
   const bool folder =
@@ -238,7 +253,7 @@ bool ExplorePage::open_file(const QString& path) {
 
 void ExplorePage::browse() {
   const QString path =
-      QFileDialog::getOpenFileName(this, say("Choose a model file"), {}, say("Models (config.json *.safetensors)"));
+      QFileDialog::getOpenFileName(this, say("Choose a model file"), {}, say("Models and training files (config.json *.safetensors *.yaml *.yml)"));
   if (!path.isEmpty()) open_file(path);
 }
 
@@ -361,26 +376,8 @@ void ExplorePage::show_verdict() {
   show_notes();
 }
 
-void ExplorePage::show_help() {
-  QString text;
-  if (verdict_ && verdict_->searched) {
-    for (const QString& hint : what_would_help(verdict_->answer()))
-      text += QStringLiteral("<p>•&nbsp; %1</p>").arg(hint.toHtmlEscaped());
-  }
-  help_->setHtml(text);
-}
+void ExplorePage::show_help() { help_->setHtml(verdict_ ? help_text(*verdict_) : QString()); }
 
-void ExplorePage::show_notes() {
-  if (!verdict_) return notes_->clear();
-  const FitAnswer& answer = verdict_->answer();
-  QString text = QStringLiteral("<p><b>%1</b> %2</p>")
-                     .arg(origin_words(answer.calibration_kind), say_engine(answer.calibration_source).toHtmlEscaped());
-  if (answer.lower_bound_seconds)
-    text += QStringLiteral("<p>%1</p>")
-                .arg(say("No plan takes less than %1.").arg(seconds_text(*answer.lower_bound_seconds)));
-  text += QStringLiteral("<p>%1</p><ul>").arg(say("Assumed:"));
-  for (const std::string& note : verdict_->notes) text += QStringLiteral("<li>%1</li>").arg(say_engine(note).toHtmlEscaped());
-  notes_->setHtml(text + QStringLiteral("</ul>"));
-}
+void ExplorePage::show_notes() { notes_->setHtml(verdict_ ? origin_text(*verdict_, choices_.file_notes) : QString()); }
 
 }  // namespace plimsoll::gui

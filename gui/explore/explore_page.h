@@ -77,6 +77,8 @@ class ExplorePage final : public Page {
   void show_notes();
   void show_help();
   void take_name(const QString& link);
+  /// False: not a training file by its name.
+  bool open_training_file(const QString& path);
   void choose_strategy(const Strategy& strategy);
   void browse();
 

@@ -118,6 +118,7 @@ Choices with_taken_values(Choices choices) {
   const auto trial = trial_under(choices);
   if (!trial) return choices;
   const Choices usual;
+  choices.more = usual.more, choices.file_notes = usual.file_notes;
   if (!takes_optimizer(*trial, choices.optimizer)) choices.optimizer = usual.optimizer;
   if (!takes_precision(*trial, choices.precision)) choices.precision = usual.precision;
   if (!takes_zero(*trial, choices.zero)) choices.zero = usual.zero;

@@ -68,7 +68,7 @@ Result<void> take_machine(const Choices& choices, const OwnComputer* own, Proble
 
 Result<void> take_adapter(const Choices& choices, const ModelSpec& spec, Recipe& recipe) {
   if (choices.lora_rank == 0) return {};
-  auto targets = parse_adapter_targets("all", spec);
+  auto targets = parse_adapter_targets(choices.lora_targets.isEmpty() ? "all" : choices.lora_targets.toStdString(), spec);
   if (!targets) return fail(targets.error());
   recipe.adapter = {.rank = choices.lora_rank, .alpha = 2 * static_cast<double>(choices.lora_rank), .targets = std::move(*targets)};
   if (choices.base_bits == 4) recipe.adapter.base = BaseStorage::kNf4;

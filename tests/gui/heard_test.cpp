@@ -24,7 +24,7 @@ constexpr std::array kHeard{"core/base",          "core/graph/buildable.cpp", "c
                             "sim/cost",           "sim/parallel",             "sim/planner",     "sim/schedule",
                             "sim/stack",          "formats/exporters",        "formats/machines", "formats/models",
                             "formats/plans",      "formats/runs",             "formats/schedules", "formats/text",
-                            "formats/traces",     "session"};
+                            "formats/traces",     "formats/trainers",         "session"};
 
 /// Commands that the window starts: what these refuse and remark, not their options' help.
 constexpr std::array kAsked{"commands/export_program", "commands/fit_parallel", "commands/machines", "commands/plan",
