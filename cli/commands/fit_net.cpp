@@ -128,7 +128,7 @@ std::string workload_of_net(const std::string& model) {
 
 Result<NetAnswer> answer_net(const WorkloadRequest& request) {
   std::vector<std::string> known{"--precision",      "--optimizer", "--recompute", "--compile",
-                                 "--optimizer-loop", "--dp",        "--nodes",     "--network",
+                                 "--optimizer-loop", "--dp",        "--nodes",     "--network",     "--peers",
                                  "--samples"};
   const bool trunk = request.workload.workload == "evoformer";
   const std::vector<std::string> own = trunk ? std::vector<std::string>{"--residues", "--msa", "--attention-chunk", "--dap"}

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::string_view kOfLayouts[] = {
     "--attention", "--recompute", "--dropout",          "--zero", "--dp", "--tp", "--pp", "--chunks",
-    "--cp",        "--ep",        "--offload",   "--sequence-parallel", "--nodes", "--network", "--reduce-in",
+    "--cp",        "--ep",        "--offload",   "--sequence-parallel", "--nodes", "--network", "--peers", "--reduce-in",
     "--no-overlap-comm"};
 
 tl::unexpected<Error> refuse(std::string what, std::string remedy) {

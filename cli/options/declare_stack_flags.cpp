@@ -304,6 +304,11 @@ void add_node_flags(CLI::App& command, StackFlags& flags, const std::string& gro
       .add_option("--network", flags.network,
                   "between nodes: 25GB/s a GPU or 8x200Gb/s a node, with @5us for the latency")
       ->group(group);
+  command
+      .add_option("--peers", flags.peers,
+                  "between GPUs of a node: nvlink (two boards with a bridge), or what a ring of them reaches (bus bandwidth of NCCL's "
+                  "tests), e.g. 12GB/s; default: NVLink between modules, a share of PCIe between boards")
+      ->group(group);
 }
 
 }  // namespace plimsoll

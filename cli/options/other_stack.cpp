@@ -79,10 +79,13 @@ Result<CataloguedMachine> find_machine(const MachineFlags& flags) {
   return CataloguedMachine{gpu_in(*gpu, *options), *options};
 }
 
-void note_idle_network(const StackFlags& flags, OtherStack& other) {
-  const auto placed = place_on_nodes(other.machine.gpu, gpus_of(setup_on(other.setup, other.machine.options)), flags.nodes, flags.network);
+void note_idle_links(const StackFlags& flags, OtherStack& other) {
+  const auto placed = place_on_nodes(other.machine.gpu, gpus_of(setup_on(other.setup, other.machine.options)),
+                                     {flags.nodes, flags.network, flags.peers});
   if (!flags.network.empty() && placed && placed->nodes() == 1)
     other.notes.push_back("--network is between nodes, and all GPUs are in one: it changes nothing");
+  if (!flags.peers.empty() && placed && placed->node_gpus == 1)
+    other.notes.push_back("--peers is between GPUs of a node, and each has one: it changes nothing");
 }
 
 }  // namespace
@@ -116,7 +119,7 @@ Result<OtherStack> read_other_stack(const std::string& model, const StackFlags& 
   if (const auto taken = take_stack_adapters(stack, other.spec, decided, *setup); !taken) return fail(taken.error());
   other.setup = *setup;
   decided.data_ranks = setup->data_ranks;
-  note_idle_network(stack, other);
+  note_idle_links(stack, other);
   const PrecisionAdvice advice = default_precision(placed->gpu);
   const auto recipe = make_recipe(decided, other.spec, advice.precision, advice.reason, other.notes);
   if (!recipe) return fail(recipe.error());

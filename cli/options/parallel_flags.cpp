@@ -101,7 +101,7 @@ Result<BlockChoices> read_choices(const StackFlags& stack) {
 
 /// The first option that only layouts of several GPUs know, as typed; empty: none. Nodes are known to another stack too.
 std::string_view layout_option(const CLI::App& command, const StackFlags& stack) {
-  for (const char* option : {"--nodes", "--network", "--ep"}) {
+  for (const char* option : {"--nodes", "--network", "--peers", "--ep"}) {
     if (!stack.other() && given(command, option)) return option;
   }
   // Under DeepSpeed ranks share a sequence as Ulysses does it, under PyTorch in a ring, and in no other way.
@@ -280,6 +280,7 @@ Result<Cluster> read_cluster(const ParallelFlags& flags, const StackFlags& stack
   return make_cluster(gpu, {.gpus = machine.gpus,
                             .nodes = stack.nodes,
                             .network = stack.network,
+                            .peers = stack.peers,
                             .collective_sms = flags.collective_sms});
 }
 

@@ -231,6 +231,7 @@ void read_sharing(const StackFlags& flags, const ModelSpec& spec, StackSetup& se
   setup.reduces_in_half = flags.reduce_in == "bf16";
   setup.nodes = flags.nodes;
   setup.network = flags.network;
+  setup.peers = flags.peers;
   setup.reduce_bucket = flags.reduce_bucket == "auto" ? spec.hidden * spec.hidden : std::stoll(flags.reduce_bucket);
   setup.overlaps_communication = !flags.no_overlap;
   if (setup.stack == Stack::kPytorch && is_given(flags, "--reduce-in")) setup.reduces_in_single = flags.reduce_in == "fp32";

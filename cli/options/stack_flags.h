@@ -68,6 +68,7 @@ struct StackFlags {
   std::string reduce_in = "fp32";  ///< of Megatron's gradient buffers
   std::optional<std::int64_t> nodes;
   std::string network;
+  std::string peers;
   std::string reduce_bucket = "500000000";  ///< or "auto"
   bool no_overlap = false;
   bool deterministic = false;
@@ -94,7 +95,7 @@ void add_preference_flags(CLI::App& command, StackFlags& flags);
 void add_megatron_flags(CLI::App& command, StackFlags& flags, const std::string& group);
 /// --ep, which layouts of several GPUs have as well.
 void add_expert_ranks(CLI::App& command, StackFlags& flags, const std::string& group);
-/// --nodes and --network, which other stacks and layouts of several GPUs have alike; add_stack_flags adds them too.
+/// --nodes, --network and --peers, which other stacks and layouts of several GPUs have alike; add_stack_flags adds them too.
 void add_node_flags(CLI::App& command, StackFlags& flags, const std::string& group);
 
 /// Refuses, by name, options of other programs where ours trains: they would be ignored.

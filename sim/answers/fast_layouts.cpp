@@ -17,7 +17,7 @@ constexpr double kSlack = 1.15;
 Result<ParallelQuestion> on_cluster(const Question& question, const OpenSettings& open) {
   const StackSetup setup = setup_on(*question.stack, question.machine->options);
   const auto cluster = make_cluster(gpu_in(question.machine->gpu, question.machine->options),
-                                    {.gpus = open.gpus, .nodes = setup.nodes, .network = setup.network});
+                                    {.gpus = open.gpus, .nodes = setup.nodes, .network = setup.network, .peers = setup.peers});
   if (!cluster) return fail(cluster.error());
   ParallelQuestion coarse{.spec = question.spec, .recipe = question.recipe, .layout = {}, .choices = {}, .cluster = *cluster, .slow = {},
                           .os = setup.os, .desktop = setup.desktop};

@@ -42,8 +42,10 @@ Result<Cluster> make_cluster(const GpuEntry& gpu, const ClusterRequest& request)
   const auto share = collective_share(gpu, request.collective_sms);
   if (!share) return fail(share.error());
   cluster.collective_share = *share;
-  const auto placed = place_on_nodes(gpu, request.gpus, request.nodes, request.network);
+  const auto placed = place_on_nodes(gpu, request.gpus, {request.nodes, request.network, request.peers});
   if (!placed) return fail(placed.error());
+  if (placed->peers) cluster.inside.rate = *placed->peers;
+  cluster.peers_stated = placed->peers.has_value();
   cluster.node_gpus = placed->node_gpus;
   cluster.nodes_stated = placed->nodes_stated;
   cluster.network = placed->network;

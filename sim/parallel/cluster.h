@@ -18,6 +18,7 @@ struct Cluster {
   LinkLevel inside;                  ///< NVLink, or PCIe
   std::optional<LinkLevel> network;  ///< a device's share of its node's; nothing where all GPUs are on one node
   std::string network_origin;        ///< "stated", or what was assumed
+  bool peers_stated = false;         ///< `inside` is what the user said
   bool nodes_stated = false;         ///< not 8 GPUs a node because nobody said
   double collective_share = 0;       ///< of a GPU's multiprocessors, which a collective takes from the kernels beside it
 
@@ -29,6 +30,7 @@ struct ClusterRequest {
   std::int64_t gpus = 1;
   std::optional<std::int64_t> nodes;
   std::string network;  ///< empty: what nodes of such boards are sold with, where that is known
+  std::string peers;    ///< between GPUs of a node; empty: NVLink between modules, PCIe between boards
   std::int64_t collective_sms = 0;  ///< multiprocessors that a collective runs on
 };
 

@@ -23,7 +23,7 @@ double ring_latency(Collective kind, const RankGroup& group, const Cluster& clus
 
 /// The same inside a node: what a switch or lanes give every group, or the links that a mesh has between its boards.
 double inside_rate(const RankGroup& group, const Cluster& cluster) {
-  if (!has_link_mesh(cluster.gpu)) return cluster.inside.rate;
+  if (cluster.peers_stated || !has_link_mesh(cluster.gpu)) return cluster.inside.rate;
   return mesh_rate(cluster.gpu, std::min(group.ranks, group.per_node), group.stride);
 }
 

@@ -321,6 +321,7 @@ std::vector<std::string> assumptions(const ParallelQuestion& question) {
     said.push_back(fmt::format("blocks with a window of {} tokens take the time of such that see all", question.spec.window));
   if (question.cluster.nodes() > 1 && !question.cluster.nodes_stated)
     said.push_back(usual_nodes_text(question.cluster.node_gpus));
+  if (question.cluster.peers_stated) said.push_back(peers_text(question.cluster.inside.rate));
   if (!question.cluster.network_origin.empty()) said.push_back(question.cluster.network_origin);
   const double share = question.cluster.collective_share;
   if (share > 0)

@@ -54,9 +54,11 @@ bool has_links_to_all(const GpuEntry& gpu) {
   return module && gpu.nvlink_gbs.value_or(0) > 0;
 }
 
+double bridge_rate(const GpuEntry& gpu) { return cost_constants().at("stack.ring.nvlink") * gpu.nvlink_gbs.value_or(0) / 2 * kGiga; }
+
 double ring_rate(const GpuEntry& gpu) {
   const ConstantTable& constants = cost_constants();
-  if (has_links_to_all(gpu)) return constants.at("stack.ring.nvlink") * *gpu.nvlink_gbs / 2 * kGiga;
+  if (has_links_to_all(gpu)) return bridge_rate(gpu);
   const bool through_host = gpu.board == GpuBoard::kGeForce || gpu.board == GpuBoard::kLaptop;
   return constants.at(through_host ? "stack.ring.host" : "stack.ring.pcie") * pcie_gbs(gpu) * kGiga;
 }
@@ -66,7 +68,7 @@ double host_link_rate(const GpuEntry& gpu) { return cost_constants().at("stack.h
 double collective_seconds(const StackKernel& kernel, const StackSetup& setup, const GpuEntry& gpu, const NodePlacement& placed) {
   const std::int64_t stride = stride_of(kernel, setup), near = placed.ranks_per_node(kernel.ranks, stride);
   const double start = cost_constants().at("stack.ring.latency") * kMicro;
-  const double inside = has_link_mesh(gpu) ? mesh_rate(gpu, near, stride) : ring_rate(gpu);
+  const double inside = placed.peers ? *placed.peers : has_link_mesh(gpu) ? mesh_rate(gpu, near, stride) : ring_rate(gpu);
   if (kernel.pairs) return start + exchange_seconds(kernel, near, inside, placed);
   const std::int64_t nodes = (kernel.ranks + near - 1) / near;
   if (nodes == 1 || !placed.network) return start + kernel.bytes / inside;

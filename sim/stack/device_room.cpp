@@ -15,7 +15,7 @@ namespace {
 class GroupsOnNodes {
  public:
   GroupsOnNodes(const GpuEntry& gpu, const StackSetup& setup) : setup_(setup) {
-    if (const auto placed = place_on_nodes(gpu, gpus_of(setup), setup.nodes, setup.network)) placed_ = *placed;
+    if (const auto placed = place_on_nodes(gpu, gpus_of(setup), {setup.nodes, setup.network, setup.peers})) placed_ = *placed;
   }
 
   /// Of `ranks` that lie `stride` GPUs apart, each of which may stand for a run of `beside` neighbours in the same group.

@@ -41,11 +41,28 @@ bool take(std::string_view& text, std::string_view word) {
   return true;
 }
 
+/// Bytes/s of a number before "GB/s" or "Gb/s", which is cut off.
+std::optional<double> take_rate(std::optional<double> number, std::string_view& text) {
+  if (!number || *number <= 0) return std::nullopt;
+  const bool bits = take(text, "Gb/s");
+  if (!bits && !take(text, "GB/s")) return std::nullopt;
+  return *number * kGiga / (bits ? kBits : 1);
+}
+
 /// What nodes of such boards are sold with; nothing where nobody says.
 std::optional<double> usual_network_gbs(const GpuEntry& gpu) {
   const std::string key = fmt::format("network.{}", gpu.architecture);
   if (!has_links_to_all(gpu) || !cost_constants().has(key)) return std::nullopt;
   return cost_constants().at(key);
+}
+
+/// Of modules whose switch joins all of them, or of two boards with a bridge.
+Result<double> nvlink_rate(const GpuEntry& gpu, std::int64_t node_gpus) {
+  const std::string remedy = "say the rate that a ring of them reaches (--peers 12GB/s), or leave --peers out";
+  if (gpu.nvlink_gbs.value_or(0) <= 0) return refuse("--peers", gpu.name + " has no NVLink", remedy);
+  if (has_links_to_all(gpu)) return ring_rate(gpu);
+  if (node_gpus > 2) return refuse("--peers", fmt::format("a bridge joins two boards, and these are {} of a node", node_gpus), remedy);
+  return bridge_rate(gpu);
 }
 
 Result<LinkLevel> network_of(const GpuEntry& gpu, const NodePlacement& placed, const std::string& stated, std::string& origin) {
@@ -84,11 +101,9 @@ Result<LinkLevel> parse_network(std::string_view text, std::int64_t node_gpus) {
     adapters = *number;
     number = take_number(text);
   }
-  if (!number || *number <= 0) return bad_network(whole);
-  const bool bits = take(text, "Gb/s");
-  if (!bits && !take(text, "GB/s")) return bad_network(whole);
-  LinkLevel level{.rate = *number * kGiga / (bits ? kBits : 1),
-                  .latency = cost_constants().at("collective.network.latency") * kMicro};
+  const auto rate = take_rate(number, text);
+  if (!rate) return bad_network(whole);
+  LinkLevel level{.rate = *rate, .latency = cost_constants().at("collective.network.latency") * kMicro};
   if (adapters > 0) level.rate *= adapters / static_cast<double>(node_gpus);
   level.rate *= cost_constants().at("collective.network");
   if (text.empty()) return level;
@@ -105,16 +120,32 @@ std::optional<std::int64_t> network_adapters(std::string_view text) {
   return std::max<std::int64_t>(1, static_cast<std::int64_t>(*number));
 }
 
+std::string peers_text(double rate) { return fmt::format("GPUs of a node send each other {:.3g} GB/s in a ring, as stated", rate / kGiga); }
+
 std::string usual_nodes_text(std::int64_t node_gpus) {
   return fmt::format("nodes of {} GPUs assumed; say --nodes for yours", node_gpus);
 }
 
-Result<NodePlacement> place_on_nodes(const GpuEntry& gpu, std::int64_t gpus, std::optional<std::int64_t> nodes,
-                                     const std::string& network) {
-  NodePlacement placed{.gpus = gpus, .node_gpus = gpus, .nodes_stated = nodes.has_value(), .network = {}, .network_origin = {}};
+Result<double> parse_peers(std::string_view text, const GpuEntry& gpu, std::int64_t node_gpus) {
+  if (text == "nvlink") return nvlink_rate(gpu, node_gpus);
+  std::string_view rest = text;
+  const auto rate = take_rate(take_number(rest), rest);
+  if (rate && rest.empty()) return *rate;
+  return refuse("--peers", fmt::format("'{}' is neither a rate nor nvlink", text),
+                "say what all_reduce_perf of NCCL's tests prints as bus bandwidth (--peers 12GB/s), or nvlink for two boards with a bridge");
+}
+
+Result<NodePlacement> place_on_nodes(const GpuEntry& gpu, std::int64_t gpus, const StatedLinks& links) {
+  const auto& [nodes, network, peers] = links;
+  NodePlacement placed{.gpus = gpus, .node_gpus = gpus, .nodes_stated = nodes.has_value(), .network = {}, .network_origin = {}, .peers = {}};
   if (nodes && (*nodes < 1 || gpus % *nodes != 0))
     return refuse("--nodes", fmt::format("{} GPUs do not divide by {} nodes", gpus, *nodes), "choose a divisor");
   placed.node_gpus = gpus_of_node(gpus, nodes);
+  if (!peers.empty()) {
+    const auto rate = parse_peers(peers, gpu, placed.node_gpus);
+    if (!rate) return fail(rate.error());
+    placed.peers = *rate;
+  }
   if (placed.nodes() == 1) return placed;
   const auto level = network_of(gpu, placed, network, placed.network_origin);
   if (!level) return fail(level.error());

@@ -109,9 +109,10 @@ StackPrediction reserved_once(const LlmcArenas& arenas, const DeviceRoom& room) 
   return prediction;
 }
 
-/// What was taken of nodes and of what joins them, where there are several.
+/// What was taken of nodes and of what joins GPUs and, where there are several, nodes.
 void say_nodes(StackPrediction& prediction, const StackSetup& setup, const GpuEntry& gpu) {
-  const auto placed = place_on_nodes(gpu, gpus_of(setup), setup.nodes, setup.network);
+  const auto placed = place_on_nodes(gpu, gpus_of(setup), {setup.nodes, setup.network, setup.peers});
+  if (placed && placed->peers) prediction.assumptions.push_back(peers_text(*placed->peers));
   if (!placed || placed->nodes() == 1) return;
   if (!placed->nodes_stated) prediction.assumptions.push_back(usual_nodes_text(placed->node_gpus));
   prediction.assumptions.push_back(placed->network_origin);

@@ -97,6 +97,7 @@ struct StackSetup {
   std::int64_t optimizer_instances = 1;  ///< of Megatron's distributed optimizer: each shares states out over its part of the data ranks
   std::optional<std::int64_t> nodes;  ///< that all these GPUs are on; nothing: what nodes usually have
   std::string network;                ///< between nodes, as place_on_nodes reads it; empty: what such nodes are sold with
+  std::string peers;                  ///< between GPUs of a node, likewise; empty: NVLink between modules, PCIe between boards
   bool reduces_in_half = false;       ///< Megatron's gradient buffers are summed, and sent, in the weights' two bytes
   bool sequence_parallel = false;
   Home parameters = Home::kDevice;

@@ -50,7 +50,7 @@ Result<std::vector<TimedLaunch>> timed_launches(const std::vector<StackKernel>& 
   const auto rates = kernel_rates(gpu, setup, precision);
   if (!rates) return fail(rates.error());
   const HostRates host = host_rates(gpu, setup);
-  const auto placed = place_on_nodes(gpu, gpus_of(setup), setup.nodes, setup.network);
+  const auto placed = place_on_nodes(gpu, gpus_of(setup), {setup.nodes, setup.network, setup.peers});
   if (!placed) return fail(placed.error());
   std::vector<TimedLaunch> launches;
   launches.reserve(kernels.size());

@@ -2,6 +2,7 @@
 
 #include "sim/cost/efficiencies.h"
 #include "sim/parallel/cluster.h"
+#include "sim/parallel/collectives.h"
 
 namespace plimsoll {
 namespace {
@@ -26,6 +27,26 @@ TEST_CASE("A network is read a GPU or a node, in bits or bytes, with its latency
     CAPTURE(wrong);
     CHECK_FALSE(parse_network(wrong, 8));
   }
+}
+
+TEST_CASE("What a ring inside a node reaches is said as a rate, or as NVLink where a bridge joins two boards") {
+  CHECK(*parse_peers("12GB/s", board("RTX 4090"), 8) == Approx(12e9));
+  CHECK(*parse_peers("96Gb/s", board("RTX 4090"), 8) == Approx(12e9));
+  // Four links of an RTX 3090 carry 112.5 GB/s both ways: 56.25 one way, of which large messages reach a share.
+  CHECK(*parse_peers("nvlink", board("RTX 3090"), 2) == Approx(56.25e9 * cost_constants().at("stack.ring.nvlink")));
+  CHECK(parse_peers("nvlink", board("RTX 3090"), 4).error().what.find("4 of a node") != std::string::npos);
+  CHECK(parse_peers("nvlink", board("RTX 4090"), 2).error().what.find("no NVLink") != std::string::npos);
+  CHECK(parse_peers("nvlink", board("A100 80GB SXM4"), 8));
+  for (const char* wrong : {"", "fast", "12", "GB/s", "-1GB/s", "12GB/s@5us", "NVLink "}) {
+    CAPTURE(wrong);
+    CHECK_FALSE(parse_peers(wrong, board("RTX 3090"), 2));
+  }
+  const auto stated = make_cluster(board("V100 SXM2 16GB"), {.gpus = 8, .nodes = {}, .network = {}, .peers = "7GB/s"});
+  REQUIRE(stated);
+  CHECK(stated->inside.rate == Approx(7e9));
+  // A ring of two: each sends half of 7 GB in an all-gather, and the mesh of these modules is not asked.
+  const double start = stated->inside.latency;
+  CHECK(seconds_of(Collective::kAllGather, 7e9, strided_group(2, 1, *stated), *stated) == Approx(0.5 + start));
 }
 
 TEST_CASE("Nodes without a known network are refused by name, one node is not") {

@@ -163,7 +163,7 @@ TEST_CASE("Tokens travel to their experts and back in both passes, while kernels
 
 TEST_CASE("An all-to-all leaves a node through each rank's own adapter") {
   const StackSetup setup = megatron(16, 16);
-  const auto placed = place_on_nodes(board(), 16, {}, "50GB/s");
+  const auto placed = place_on_nodes(board(), 16, {.nodes = {}, .network = "50GB/s", .peers = {}});
   REQUIRE(placed);
   // Of 15 GB seven stay, at NVLink's rate, and eight go out at what one adapter reaches: these take longer.
   const StackKernel kernel{.sort = StackKernelSort::kCollective, .among = Among::kExperts, .pairs = true, .ranks = 16, .bytes = 15e9};

@@ -247,10 +247,23 @@ TEST_CASE("Modules with NVLink send faster than boards on PCIe, and a later PCIe
   CHECK(ring_rate(gpu_named("RTX 3090")) == Approx(2 * ring_rate(gpu_named("RTX 2080 Ti"))));  // PCIe 4.0 and 3.0
 }
 
+TEST_CASE("GPUs of a node exchange what is stated, from a start of the same length") {
+  const GpuEntry gpu = gpu_named("RTX 4090");
+  const double start = cost_constants().at("stack.ring.latency") * 1e-6;
+  const StackKernel gather{.sort = StackKernelSort::kCollective, .ranks = 2, .bytes = 6e9};
+  StackSetup setup{.data_ranks = 2, .zero = 3};
+  const auto seconds = [&] {
+    return collective_seconds(gather, setup, gpu, place_on_nodes(gpu, gpus_of(setup), {setup.nodes, setup.network, setup.peers}).value());
+  };
+  CHECK(seconds() == Approx(start + 6e9 / ring_rate(gpu)));
+  setup.peers = "12GB/s";
+  CHECK(seconds() == Approx(start + 0.5));
+}
+
 TEST_CASE("Over nodes a collective goes at its adapters' rate, step by step from node to node") {
   const GpuEntry gpu = gpu_named("A100 80GB SXM4");
   const StackSetup setup{.data_ranks = 16, .zero = 3, .network = "4x100Gb/s@20us"};
-  const NodePlacement placed = place_on_nodes(gpu, gpus_of(setup), setup.nodes, setup.network).value();
+  const NodePlacement placed = place_on_nodes(gpu, gpus_of(setup), {setup.nodes, setup.network, setup.peers}).value();
   CHECK(placed.nodes() == 2);
   // Eight GPUs have 4 x 12.5 GB/s together, of which large messages reach a share; an all-gather steps to the other node once.
   const double rate = 50e9 * cost_constants().at("collective.network"), start = cost_constants().at("stack.ring.latency") * 1e-6;
