@@ -70,6 +70,12 @@ void take_stored_bits(const std::string& model, TrainingFlags& training) {
   if (adapted && !training.adapter.base_bits && name_key(model).ends_with("bnb4bit")) training.adapter.base_bits = 4;
 }
 
+/// What config.json drops, where transformers' modules train by it and nobody says otherwise.
+void take_stated_dropout(const ModelDescription& described, StackSetup& setup) {
+  const bool reads_it = setup.modules == ModuleStyle::kHuggingFace && !setup.preference.drops_nothing() && !described.spec.is_conv_net();
+  if (reads_it && !setup.dropout) setup.dropout = described.dropout;
+}
+
 Result<CataloguedMachine> find_machine(const MachineFlags& flags) {
   const auto options = read_machine_options(flags);
   if (!options) return fail(options.error());
@@ -110,10 +116,13 @@ Result<OtherStack> read_other_stack(const std::string& model, const StackFlags& 
   placed->options.gpus = 1;  // the setup's degrees have them all
   OtherStack other{.spec = described->spec, .recipe = {}, .setup = {}, .machine = *placed,
                    .notes = extrapolation_notes(placed->gpu)};
-  for (const ModelNote& note : described->notes) other.notes.push_back(note.text);
+  for (const ModelNote& note : described->notes) {
+    if (!note.of_own_plans) other.notes.push_back(note.text);
+  }
   lengthen(training, other.spec, other.notes);
   auto setup = read_stack_setup(stack, other.spec);
   if (!setup) return fail(setup.error());
+  take_stated_dropout(*described, *setup);
   decided.own_plan = false;
   if (const auto taken = take_stack_choices(strategy, other.spec, decided, *setup, other.notes); !taken) return fail(taken.error());
   if (const auto taken = take_stack_adapters(stack, other.spec, decided, *setup); !taken) return fail(taken.error());

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "formats/exporters/read_deepspeed.h"
+#include "formats/text/parse_json.h"
 #include "formats/text/read_text_file.h"
 #include "sim/stack/exported_setup.h"
 
@@ -84,6 +85,7 @@ Result<void> take_file(const std::string& path, const ModelSpec& spec, TrainingF
                        std::vector<std::string>& notes) {
   const auto text = read_text_file(path, kLargestFile);
   if (!text) return fail(text.error());
+  if (const auto document = parse_json(*text, path); !document) return fail(document.error());
   if (setup.stack != Stack::kDeepspeed || !is_deepspeed(*text)) {
     return fail(
         {.kind = ErrorKind::kInput,

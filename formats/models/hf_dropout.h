@@ -5,7 +5,7 @@
 
 namespace plimsoll {
 
-/// Says of each of these rates that a configuration states, unless it is off, that training here applies no dropout.
+/// Takes the rates that a configuration states, where they are all alike, and says of each that is not off that plans of ours apply no dropout.
 void note_dropout(ConfigFields& fields, ConfigFields::Names names, ModelDescription& found);
 
 }  // namespace plimsoll

@@ -13,6 +13,7 @@ constexpr std::int64_t kUsualLength = 512;
 void take_shape(TrainingFile& file, FileKeys& keys) {
   const std::int64_t length = keys.whole("sequence_len").value_or(kUsualLength);
   file.say("--seq", std::to_string(length));
+  if (keys.is_auto("micro_batch_size")) return keys.refuse("micro_batch_size", "no batch is told that is found while it trains", "say a number");
   file.say("--batch", std::to_string(keys.whole("micro_batch_size").value_or(1)));
   if (const auto steps = keys.whole("gradient_accumulation_steps")) file.say("--accumulate", std::to_string(*steps));
   if (const auto clip = keys.real("max_grad_norm")) file.say("--clip", fmt::format("{:g}", *clip));
@@ -37,7 +38,9 @@ void take_types(TrainingFile& file, FileKeys& keys) {
 void take_adapter(TrainingFile& file, FileKeys& keys) {
   const std::string kind = keys.text("adapter").value_or("");
   const bool eight = keys.is_set("load_in_8bit"), four = keys.is_set("load_in_4bit");
+  if (keys.says("unfrozen_parameters")) return keys.refuse("unfrozen_parameters", "layers that are frozen one by one are not told", "leave it out");
   if (kind.empty() || kind == "false") return;
+  if (eight && four) return keys.refuse("load_in_8bit", "a model is loaded in 8 or in 4 bits, not in both", "leave one of load_in_8bit and load_in_4bit out");
   if (kind != "lora" && kind != "qlora") return keys.refuse("adapter", fmt::format("adapters of kind {} are not read", kind), "read are lora and qlora; --peft says others");
   StatedAdapter adapter;
   adapter.rank = keys.whole("lora_r").value_or(adapter.rank);
@@ -45,6 +48,7 @@ void take_adapter(TrainingFile& file, FileKeys& keys) {
   if (keys.is_set("lora_target_linear")) adapter.targets.clear();
   adapter.alpha = keys.real("lora_alpha");
   adapter.dropout = keys.real("lora_dropout").value_or(0);
+  adapter.also = keys.list("lora_modules_to_save").value_or("");
   say_adapter(file, adapter);
   if (keys.is_set("peft_use_dora")) file.say("--dora");
   if (four || kind == "qlora") file.say("--base-bits", "4");

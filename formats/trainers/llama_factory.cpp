@@ -26,6 +26,7 @@ void take_adapter(TrainingFile& file, FileKeys& keys) {
   adapter.targets = keys.list("lora_target").value_or("");
   adapter.alpha = keys.real("lora_alpha");
   adapter.dropout = keys.real("lora_dropout").value_or(0);
+  adapter.also = keys.list("additional_target").value_or("");
   say_adapter(file, adapter);
   if (keys.is_set("use_dora")) file.say("--dora");
   keys.pass_over({"use_rslora", "pissa_init", "pissa_iter", "pissa_convert", "loraplus_lr_ratio", "create_new_adapter"});

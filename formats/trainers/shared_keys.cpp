@@ -67,6 +67,7 @@ void say_adapter(TrainingFile& file, const StatedAdapter& adapter) {
   file.say("--lora", every ? std::to_string(adapter.rank) : fmt::format("{}:{}", adapter.rank, adapter.targets));
   if (adapter.alpha) file.say("--lora-alpha", number(*adapter.alpha));
   if (adapter.dropout > 0) file.say("--lora-dropout", number(adapter.dropout));
+  if (!adapter.also.empty()) file.say("--train-also", adapter.also);
 }
 
 void take_fsdp(TrainingFile& file, FileKeys keys) {

@@ -17,6 +17,7 @@ struct StatedAdapter {
   std::string targets;  ///< names of matrices with commas; empty: every one of the blocks
   std::optional<double> alpha;
   double dropout = 0;
+  std::string also;     ///< modules that are trained beside them, with commas between (PEFT's modules_to_save)
 };
 
 void say_adapter(TrainingFile& file, const StatedAdapter& adapter);

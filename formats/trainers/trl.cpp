@@ -22,6 +22,7 @@ void take_adapter(TrainingFile& file, FileKeys& keys) {
   adapter.targets = keys.list("lora_target_modules").value_or("q,v");  // PEFT's own of most families
   adapter.alpha = keys.real("lora_alpha");
   adapter.dropout = keys.real("lora_dropout").value_or(0);
+  adapter.also = keys.list("lora_modules_to_save").value_or("");
   say_adapter(file, adapter);
   if (keys.is_set("use_dora")) file.say("--dora");
   if (four || eight) file.say("--base-bits", four ? "4" : "8");

@@ -6,6 +6,7 @@
 
 #include "sim/answers/stack_question.h"
 #include "sim/planner/smaller_batch.h"
+#include "sim/stack/check_adapters.h"
 #include "sim/stack/check_kernels.h"
 
 namespace plimsoll {
@@ -67,7 +68,7 @@ std::optional<Question> without_copy(Question question) {
 /// Adapters beside a model in 4 bits: the frozen one that there is, or this one. Both train otherwise than was asked.
 std::optional<ChangeAnswer> in_four_bits(Question question) {
   AdapterSpec& adapter = question.recipe.adapter;
-  const bool beside = adapter.exists(), encoded = beside && (adapter.base == BaseStorage::kNf4 || adapter.base == BaseStorage::kInt8);
+  const bool beside = adapter.exists(), encoded = is_encoded(adapter);
   if (question.stack->stack != Stack::kPytorch || encoded || (!beside && !takes_adapters(question.spec))) return std::nullopt;
   constexpr std::int64_t kRank = 16;
   if (!beside) adapter = {kRank, 2.0 * kRank, adapter_targets(question.spec), BaseStorage::kNf4};
@@ -97,10 +98,15 @@ std::optional<ChangeAnswer> with_more_gpus(Question question, const FitAnswer& a
   const bool shares = setup.stack == Stack::kPytorch || setup.stack == Stack::kDeepspeed;
   if (!shares || setup.tensor_ranks > 1 || setup.stages > 1 || setup.context_ranks > 1) return std::nullopt;
   const std::int64_t before = setup.data_ranks;
+  const bool prepared = prepares_kbit(setup);
   if (setup.zero == 0) setup.zero = 3;
   for (setup.data_ranks = 2 * before; setup.data_ranks <= kNode; setup.data_ranks *= 2) {
     if (states_of(answer).count / (setup.data_ranks / before) > room_of(answer).count) continue;
-    auto change = if_it_fits(question, fmt::format("{}--dp {} --zero {}", besides, setup.data_ranks, setup.zero));
+    // Checkpoints that PEFT's preparation turns on have to be asked for where it does not run.
+    const bool loses_checkpoints = prepared && !prepares_kbit(setup) && is_encoded(question.recipe.adapter) &&
+                                   setup.recomputation == Recomputation::kFull && besides.empty();
+    auto change = if_it_fits(question, fmt::format("{}--dp {} --zero {}{}", besides, setup.data_ranks, setup.zero,
+                                                   loses_checkpoints ? fmt::format(" {}", kRecompute) : std::string()));
     if (!change) continue;
     change->more = question.machine->gpu.memory * (setup.data_ranks - before);
     return change;

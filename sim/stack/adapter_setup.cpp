@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include <array>
 #include <utility>
 
@@ -54,10 +56,11 @@ Result<void> parse_copies(std::string_view text, AdapterSetup& setup) {
   while (!text.empty()) {
     const std::size_t comma = text.find(',');
     const std::string_view name = text.substr(0, comma);
-    const bool embedding = name == "embed", head = name == "head";
+    constexpr std::string_view kEmbeddings[] = {"embed", "embed_tokens", "wte", "word_embeddings", "embed_in"}, kHeads[] = {"head", "lm_head", "embed_out"};
+    const bool embedding = std::ranges::find(kEmbeddings, name) != std::end(kEmbeddings), head = std::ranges::find(kHeads, name) != std::end(kHeads);
     if (!embedding && !head) {
       return fail({.kind = ErrorKind::kInput, .what = fmt::format("--train-also takes no '{}'", name), .where = {},
-                   .remedy = "choose embed, head or embed,head"});
+                   .remedy = "choose embed, head or embed,head (embed_tokens and lm_head are known, too)"});
     }
     setup.copies_embedding |= embedding;
     setup.copies_head |= head;

@@ -13,8 +13,6 @@ tl::unexpected<Error> refused(std::string what, std::string remedy, std::string 
   return fail({.kind = ErrorKind::kInput, .what = std::move(what), .where = std::move(where), .remedy = std::move(remedy)});
 }
 
-bool is_encoded(const AdapterSpec& adapter) { return adapter.base == BaseStorage::kInt8 || adapter.base == BaseStorage::kNf4; }
-
 std::string asked_for(const AdapterSetup& adapter) {
   if (adapter.method == Method::kLora) return "a trained copy of " + copies_text(adapter);
   return std::string(to_text(adapter.method));
@@ -66,6 +64,10 @@ Result<void> check_prompt(const ModelSpec& spec, const Recipe& recipe, const Sta
 }
 
 }  // namespace
+
+bool is_encoded(const AdapterSpec& adapter) {
+  return adapter.exists() && (adapter.base == BaseStorage::kNf4 || adapter.base == BaseStorage::kInt8);
+}
 
 Result<void> check_adapters(const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup) {
   const AdapterSetup& adapter = setup.adapter;

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "sim/stack/check_adapters.h"
+
 namespace plimsoll {
 namespace {
 
@@ -11,10 +13,6 @@ constexpr std::int64_t kRowStep = 8;
 
 tl::unexpected<Error> refused(std::string what, std::string remedy, std::string where = "--fp8") {
   return fail({.kind = ErrorKind::kInput, .what = std::move(what), .where = std::move(where), .remedy = std::move(remedy)});
-}
-
-bool is_encoded(const AdapterSpec& adapter) {
-  return adapter.exists() && (adapter.base == BaseStorage::kInt8 || adapter.base == BaseStorage::kNf4);
 }
 
 Result<void> check_program(const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup) {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/model/parameters.h"
+#include "sim/stack/check_adapters.h"
 #include "sim/stack/device_room.h"
 
 namespace plimsoll {
@@ -84,7 +85,7 @@ Result<void> check_preference(const ModelSpec& spec, const Recipe& recipe, const
 Result<void> check_writer(const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup, const GpuEntry& gpu) {
   const PreferenceSetup& preference = setup.preference;
   if (!preference.writes() || preference.rollout != Rollout::kVllm) return {};
-  const bool encoded = recipe.adapter.exists() && (recipe.adapter.base == BaseStorage::kNf4 || recipe.adapter.base == BaseStorage::kInt8);
+  const bool encoded = is_encoded(recipe.adapter);
   const std::int64_t bits = !encoded ? 8 * size_of(compute_dtype(recipe.precision)) : recipe.adapter.base == BaseStorage::kNf4 ? 4 : 8;
   const Bytes weights(parameter_count(spec) * bits / 8), share = vllm_memory(gpu, setup);
   if (weights <= share) return {};

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "sim/stack/check_adapters.h"
 #include "sim/stack/check_fp8.h"
 #include "sim/stack/check_kernels.h"
 #include "sim/stack/check_preference.h"
@@ -160,11 +161,12 @@ Result<StackPrediction> predict_arenas(const ModelSpec& spec, const Recipe& reci
 
 /// What was taken for granted of a base of 4 or 8 bits, where it could be otherwise.
 void note_preparation(StackPrediction& prediction, const ModuleRules& rules, const Recipe& recipe, const StackSetup& setup) {
-  const bool encoded = recipe.adapter.base == BaseStorage::kNf4 || recipe.adapter.base == BaseStorage::kInt8;
-  if (!recipe.adapter.exists() || !encoded || setup.modules != ModuleStyle::kHuggingFace) return;
+  if (!is_encoded(recipe.adapter) || setup.modules != ModuleStyle::kHuggingFace) return;
   if (!rules.prepared) {
     prediction.assumptions.emplace_back("the base is not prepared by PEFT (prepare_model_for_kbit_training): what is not encoded has the "
                                         "type that the model was loaded in");
+    if (is_fsdp(setup) && setup.recomputation == Recomputation::kNone)
+      prediction.assumptions.emplace_back("nothing is recomputed: PEFT's preparation, which turns checkpoints on, does not run under FSDP (--recompute full)");
     return;
   }
   prediction.assumptions.emplace_back("the base is prepared by PEFT (prepare_model_for_kbit_training): embedding, norms and head are in fp32, "

@@ -11,6 +11,7 @@
 #include "sim/stack/check_preference.h"
 #include "sim/stack/megatron/check_megatron.h"
 #include "sim/stack/megatron/megatron_steps.h"
+#include "sim/stack/modules/module_rules.h"
 #include "sim/stack/replay_log.h"
 #include "sim/stack/sequence_ranks.h"
 #include "sim/stack/tape/tape.h"
@@ -120,17 +121,21 @@ Bytes waiting_checkpoints(const std::vector<StackKernel>& kernels, const Recipe&
   return Bytes(static_cast<std::int64_t>(bytes / static_cast<double>(std::max<std::int64_t>(1, recipe.accumulate))));
 }
 
+/// What of a model no fused attention does; empty: nothing.
+std::string_view beyond_fused_attention(const ModelSpec& spec, const StackSetup& setup) {
+  if (spec.positions == PositionKind::kDistance) return "has scores of distances";
+  if (spec.sinks) return "has attention sinks";
+  if (spec.score_cap > 0) return "caps attention scores";
+  return writes_attention(spec, setup) ? "has its attention written out in transformers" : "";
+}
+
 /// PyTorch's fused attention gives another function of a model that caps its scores or has sinks.
 Result<void> check_attention(const ModelSpec& spec, const StackSetup& setup) {
   const bool fused = setup.attention && *setup.attention != AttentionKernel::kEager;
-  const bool distant = spec.positions == PositionKind::kDistance;
-  if (!fused || (spec.score_cap == 0 && !spec.sinks && !distant)) return {};
+  const std::string_view beyond = beyond_fused_attention(spec, setup);
+  if (!fused || beyond.empty()) return {};
   return fail({.kind = ErrorKind::kInput,
-               .what = fmt::format("{} {}, which {} attention does not do", spec.name,
-                                   distant      ? "has scores of distances"
-                                              : spec.sinks ? "has attention sinks"
-                                                           : "caps attention scores",
-                                   to_text(*setup.attention)),
+               .what = fmt::format("{} {}, which {} attention does not do", spec.name, beyond, to_text(*setup.attention)),
                .where = {},
                .remedy = "choose --attention eager"});
 }

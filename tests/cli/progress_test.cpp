@@ -48,9 +48,13 @@ TEST_CASE("progress lines tell of the plan, of every step and of the end, one JS
 
 TEST_CASE("a reader of progress lines that goes away ends nothing") {
   const TemporaryFolder folder;
-  const ChildEnd end = run_with_lines(folder, "3>&1 >/dev/null | true", {"--progress-fd", "3", "-q"});
-  CHECK(end.code == 0);
-  CHECK_FALSE(read_whole(folder.file("run.plimsoll")).empty());
+  std::string command = "(";
+  for (const std::string& word : command_line(tiny_run("6", {"--progress-fd", "3", "-q"}))) command += "'" + word + "' ";
+  run_child({"/bin/sh", "-c", command + "3>&1 >/dev/null; echo $? > code) | true"}, folder.path());
+  CHECK(read_whole(folder.file("code")) == "0\n");
+  const ChildEnd shown = plimsoll_in(folder, {"show", "run.plimsoll", "--json"});
+  REQUIRE(shown.code == 0);
+  CHECK(nlohmann::json::parse(shown.out)["finished"] == true);
 }
 
 TEST_CASE("a progress descriptor that is not open is refused by its number, before anything is written") {

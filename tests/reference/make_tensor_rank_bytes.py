@@ -43,9 +43,8 @@ class Norm(nn.Module):
 
 
 def rotated(x, table):
-    """Head by head in memory, as it is where the rotated numbers and the others of a head are put together again."""
     half = x.shape[-1] // 2
-    return torch.cat((x * table + torch.cat((-x[..., half:], x[..., :half]), -1) * table, x[..., :0]), -1)
+    return x * table + torch.cat((-x[..., half:], x[..., :half]), -1) * table
 
 
 class Attention(nn.Module):

@@ -110,15 +110,24 @@ Tensor kernel_attention(Tape& tape, Heads heads, const BlockContext& context) {
   return narrow(tape, sdpa(tape, heads, context), last, latent.value_dim);
 }
 
+/// x cos + (−x₂, x₁) sin, kernel by kernel.
+Tensor rotate_all(Tape& tape, const Tensor& x, const BlockContext& context) {
+  const std::int64_t half = x.size(-1) / 2;
+  const std::size_t last = x.shape.size() - 1;
+  const Tensor turned = concatenate(tape, {scale(tape, narrow(tape, x, last, half)), narrow(tape, x, last, half)}, last);
+  return add(tape, multiply(tape, x, context.rotation), multiply(tape, turned, context.rotation));
+}
+
 }  // namespace
 
 Tensor rotate(Tape& tape, const Tensor& x, const BlockContext& context) {
   if (context.rules.fused_pointwise) return scale(tape, x);
   if (context.rules.liger || context.rules.unsloth) return rotated_in_place(tape, x, context.rules.liger);
-  const std::int64_t half = x.size(-1) / 2;
   const std::size_t last = x.shape.size() - 1;
-  const Tensor turned = concatenate(tape, {scale(tape, narrow(tape, x, last, half)), narrow(tape, x, last, half)}, last);
-  return add(tape, multiply(tape, x, context.rotation), multiply(tape, turned, context.rotation));
+  const std::int64_t width = context.spec.rotary_width(), rest = x.size(-1) - width;
+  if (rest > 0) return concatenate(tape, {rotate_all(tape, narrow(tape, x, last, width), context), narrow(tape, x, last, rest)}, last);
+  Tensor rotated = rotate_all(tape, x, context);
+  return context.rules.rejoins_heads ? concatenate(tape, {std::exchange(rotated, {})}, last) : rotated;
 }
 
 Tensor capped(Tape& tape, Tensor x, double cap) {

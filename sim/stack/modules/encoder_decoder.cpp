@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include "sim/stack/tape/checkpoint_all.h"
+
 namespace plimsoll {
 
 EncoderDecoder::EncoderDecoder(Tape& tape, const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup, const ModuleRules& rules,
@@ -87,7 +89,8 @@ Tensor EncoderDecoder::attend(const Tensor& x, const Tensor& memory, const Atten
 }
 
 Tensor EncoderDecoder::inner_layers(const Tensor& rows, const FeedForwardWeights& weights) {
-  Tensor inner = from_result(tape_, dense_layer(tape_, rows, weights.in.front()));
+  Tensor inner = dense_layer(tape_, rows, weights.in.front());
+  inner = is_gated(spec_.activation) ? new_gelu(tape_, inner) : from_result(tape_, inner);  // T5 1.1's "gated-gelu" is gelu_new
   if (weights.in.size() == 2) inner = multiply(tape_, inner, dense_layer(tape_, rows, weights.in.back()));
   inner = dropout(tape_, inner, rules_.dropout);
   return dense_layer(tape_, std::exchange(inner, {}), weights.out);
@@ -107,6 +110,19 @@ Tensor EncoderDecoder::block(const Tensor& x, const Tensor& memory, const Block&
   return feed_forward(out, weights, context);
 }
 
+/// What a block reads beside its input goes through the checkpoint, too, where it wants a gradient.
+Tensor EncoderDecoder::checkpointed_block(const Tensor& x, const Tensor& memory, const Block& weights, const Tensor& bias,
+                                          const BlockContext& context) {
+  const bool reaches_encoder = memory.needs_gradient(), reaches_bias = bias.needs_gradient();
+  Tensors inputs{x};
+  if (reaches_encoder) inputs.push_back(memory);
+  if (reaches_bias) inputs.push_back(bias);
+  const auto again = [this, reaches_encoder, reaches_bias, context, &weights, kept = memory.detached(), base = bias.detached()](const Tensors& read) {
+    return Tensors{block(read.front(), reaches_encoder ? read[1] : kept, weights, reaches_bias ? read.back() : base, context)};
+  };
+  return checkpoint_all(tape_, inputs, again).front();
+}
+
 Tensor EncoderDecoder::run(const Stack& stack, const Tensor& memory, const BlockContext& context) {
   Tensor x = dropout(tape_, embedding(tape_, tape_.empty({context.batch, context.sequence}, kIndexType), *tokens_), rules_.dropout);
   const Tensor bias = distance_bias(stack, context.sequence);
@@ -115,10 +131,7 @@ Tensor EncoderDecoder::run(const Stack& stack, const Tensor& memory, const Block
     if (setup_.recomputation == Recomputation::kNone) {
       x = block(x, memory, own, bias, context);
     } else {
-      // What a checkpoint keeps beside its input stays; its gradient through these is dropped, as it has the same size once.
-      x = checkpoint(tape_, x, [this, kept = memory.detached(), &own, base = bias.detached(), context](const Tensor& input) {
-        return block(input, kept, own, base, context);
-      });
+      x = checkpointed_block(x, memory, own, bias, context);
     }
   }
   return dropout(tape_, norm_layer(tape_, x, stack.norm, context), rules_.dropout);

@@ -44,6 +44,7 @@ class EncoderDecoder : public StackModel {
   Tensor inner_layers(const Tensor& rows, const FeedForwardWeights& weights);
   Tensor feed_forward(const Tensor& x, const Block& block, const BlockContext& context);
   Tensor block(const Tensor& x, const Tensor& memory, const Block& weights, const Tensor& bias, const BlockContext& context);
+  Tensor checkpointed_block(const Tensor& x, const Tensor& memory, const Block& weights, const Tensor& bias, const BlockContext& context);
   Tensor run(const Stack& stack, const Tensor& memory, const BlockContext& context);
 
   Tape& tape_;

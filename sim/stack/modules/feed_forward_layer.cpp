@@ -6,13 +6,6 @@
 namespace plimsoll {
 namespace {
 
-/// ½ x (1 + tanh(√(2/π) (x + 0.044715 x³))), kernel by kernel.
-Tensor new_gelu(Tape& tape, const Tensor& x) {
-  const Tensor inner = scale(tape, add(tape, x, scale(tape, power(tape, x))));
-  const Tensor factor = shift(tape, from_result(tape, inner));
-  return multiply(tape, scale(tape, x), factor);
-}
-
 Tensor activated(Tape& tape, const Tensor& x, const BlockContext& context) {
   if (context.spec.activation == ActivationKind::kRelu) return from_result(tape, x);
   if (context.spec.activation == ActivationKind::kSquaredRelu) return from_input(tape, from_result(tape, x));  // transformers' relu2
@@ -59,6 +52,12 @@ Tensor gated_halves(Tape& tape, Tensor x, const FeedForwardWeights& weights, con
 }
 
 }  // namespace
+
+Tensor new_gelu(Tape& tape, const Tensor& x) {
+  const Tensor inner = scale(tape, add(tape, x, scale(tape, power(tape, x))));
+  const Tensor factor = shift(tape, from_result(tape, inner));
+  return multiply(tape, scale(tape, x), factor);
+}
 
 Tensor feed_forward_layer(Tape& tape, const Tensor& own, const FeedForwardWeights& weights, const BlockContext& context) {
   Tensor x = all_tokens(tape, own, context.tensor_ranks, weights.out.fp8);

@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 
+#include "sim/stack/check_adapters.h"
 #include "sim/stack/sequence_ranks.h"
 
 namespace plimsoll {
@@ -11,6 +12,15 @@ namespace {
 bool projects_at_once(Family family) {
   return family == Family::kGpt2 || family == Family::kBloom || family == Family::kGptNeoX || family == Family::kFalcon ||
          family == Family::kMpt || family == Family::kQwen || family == Family::kPhi3 || family == Family::kGptBigCode;
+}
+
+/// Families whose "gelu_new" transformers writes out.
+bool writes_gelu(Family family) { return family == Family::kGpt2 || family == Family::kGptJ || family == Family::kPhi; }
+
+/// Whether transformers' written attention computes its shares in fp32, whatever the scores' type.
+bool widens_softmax(const ModelSpec& spec) {
+  const bool rotates = spec.positions == PositionKind::kRope && spec.family != Family::kLlama4;
+  return rotates || spec.family == Family::kOpt || spec.family == Family::kBloom || spec.family == Family::kMpt || spec.family == Family::kVit;
 }
 
 bool two_byte_compute(Precision precision) { return precision != Precision::kFp32 && precision != Precision::kFp64; }
@@ -25,10 +35,6 @@ AttentionKernel fastest_attention(const GpuEntry& gpu, Precision precision) {
 
 /// What a kernel keeps is told of FlashAttention for cuDNN's too.
 AttentionKernel as_kept(AttentionKernel kernel) { return kernel == AttentionKernel::kCudnn ? AttentionKernel::kFlash : kernel; }
-
-bool is_encoded(const AdapterSpec& adapter) {
-  return adapter.exists() && (adapter.base == BaseStorage::kInt8 || adapter.base == BaseStorage::kNf4);
-}
 
 /// NVIDIA's configurations: the base model, 512 wide, drops 0.1 and no shares of attention, the large one, 1024 wide, 0.2 of both.
 bool is_large_transfo_xl(const ModelSpec& spec) { return spec.hidden >= 1024; }
@@ -49,7 +55,7 @@ bool is_rms(const ModelSpec& spec) { return spec.norm != NormKind::kLayerNorm; }
 /// Without autocast queries of a prepared base come in fp32, as the stream is.
 AttentionKernel attention_of(const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup, const GpuEntry& gpu, bool prepared) {
   // PyTorch's fused attention knows none of these.
-  const bool eager_alone = spec.score_cap > 0 || spec.sinks || spec.positions == PositionKind::kDistance;
+  const bool eager_alone = writes_attention(spec, setup) || spec.score_cap > 0 || spec.sinks || spec.positions == PositionKind::kDistance;
   const Precision asked = prepared && recipe.precision == Precision::kBf16 ? Precision::kFp32 : recipe.precision;
   return as_kept(setup.attention.value_or(eager_alone ? AttentionKernel::kEager : fastest_attention(gpu, asked)));
 }
@@ -75,11 +81,11 @@ void as_transformers(ModuleRules& rules, const ModelSpec& spec, const Recipe& re
   rules.narrow_adapters = setup.narrow_adapters;
   rules.split_projections = !projects_at_once(spec.family);
   rules.norm = norm_of_transformers(spec);
-  if (spec.family == Family::kGpt2 || spec.family == Family::kGptJ) rules.activation = ActivationCode::kNewGelu;
+  if (writes_gelu(spec.family)) rules.activation = ActivationCode::kNewGelu;
   rules.mask_as_sum = true;
   rules.masks_window = !rules.unsloth && !shares_sequence(setup) && spec.slides_over(recipe.sequence) &&
                        setup.attention != AttentionKernel::kFlash && rules.attention != AttentionKernel::kEager;
-  rules.softmax_in_fp32 = spec.positions == PositionKind::kRope && spec.family != Family::kLlama4;
+  rules.softmax_in_fp32 = widens_softmax(spec);
   rules.logits_to_fp32 = spec.head == HeadKind::kNextToken && !setup.half_logits;
   // Llama 4 multiplies all tokens by all experts.
   rules.grouped_experts = setup.grouped_experts.value_or(false) && spec.family != Family::kLlama4;
@@ -103,6 +109,7 @@ void as_litgpt(ModuleRules& rules, const ModelSpec& spec, const StackSetup& setu
   if (is_rms(spec)) rules.norm = NormCode::kInFp32;
   rules.repeats_heads = spec.kv_heads < spec.heads;
   rules.softmax_in_fp32 = spec.score_cap > 0;
+  rules.rejoins_heads = true;
   rules.names_halves = true;
   rules.holds_logits = setup.holds_logits.value_or(true);
   rules.narrow_adapters = true;
@@ -117,6 +124,10 @@ void as_nanogpt(ModuleRules& rules, const ModelSpec& spec, const StackSetup& set
 }
 
 }  // namespace
+
+bool writes_attention(const ModelSpec& spec, const StackSetup& setup) {
+  return setup.modules == ModuleStyle::kHuggingFace && (spec.family == Family::kBloom || spec.family == Family::kMpt);
+}
 
 ModuleRules module_rules(const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup, const GpuEntry& gpu) {
   ModuleRules rules;

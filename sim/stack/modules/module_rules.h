@@ -28,6 +28,7 @@ struct ModuleRules {
   bool mask_as_sum = false;        ///< a mask is added to the scores; otherwise it overwrites them
   bool softmax_in_fp32 = false;
   bool holds_scores = false;       ///< as in the setup
+  bool rejoins_heads = false;      ///< rotated numbers are put beside the others of their heads, though there are none (LitGPT)
   bool names_halves = false;       ///< a gated layer's halves are both named before they meet
   bool holds_logits = false;       ///< the training loop keeps them until the next step's are there
   bool fused_loss = false;         ///< one kernel that writes the gradient over the logits
@@ -49,6 +50,9 @@ struct ModuleRules {
   bool masks_window = false;  ///< blocks with a window hand fused attention a mask, as transformers does unless FlashAttention 2 is asked for
   double attention_dropout = 0;  ///< of the shares that attention gives
 };
+
+/// Whether the model's modules know no fused attention: transformers' BLOOM and MPT (modeling_bloom.py, modeling_mpt.py).
+bool writes_attention(const ModelSpec& spec, const StackSetup& setup);
 
 /// The rules of a style for a model, with the attention kernel that this GPU and type allow when none is asked for:
 /// flash needs compute capability 8.0 and a two-byte type, memory-efficient attention 5.0.

@@ -93,6 +93,8 @@ Tensor attention_layer(Tape& tape, const Tensor& x, const BlockWeights& weights,
 AttentionHeads latent_heads(Tape& tape, const Tensor& x, const LatentWeights& weights, const BlockContext& context);
 /// x · cosine + rotated(x) · sine; the halves of a head change places.
 Tensor rotate(Tape& tape, const Tensor& x, const BlockContext& context);
+/// ½ x (1 + tanh(√(2/π) (x + 0.044715 x³))), kernel by kernel (transformers' gelu_new).
+Tensor new_gelu(Tape& tape, const Tensor& x);
 Tensor feed_forward_layer(Tape& tape, const Tensor& x, const FeedForwardWeights& weights, const BlockContext& context);
 /// One expert's layers.
 using ExpertPass = std::function<Tensor(const Tensor& rows, const FeedForwardWeights& own)>;

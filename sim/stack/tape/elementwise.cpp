@@ -5,6 +5,12 @@
 namespace plimsoll {
 namespace {
 
+/// A result lies in memory as its first operand does, of those that were not broadcast (PyTorch's TensorIterator). Parts of wider rows come out dense.
+void lie_like(Tensor& out, const Tensor& a, const Tensor& b) {
+  const Tensor& first = a.elements() == out.elements() ? a : b;
+  if (first.order.size() == out.shape.size() && first.order.front() != kStrided) out.order = first.order;
+}
+
 DType wider(DType a, DType b) { return size_of(a) >= size_of(b) ? a : b; }
 
 /// A new tensor like `x` that a kernel writes while it reads `read` bytes.
@@ -30,6 +36,7 @@ Tensor as_operand(Tape& tape, const Tensor& gradient, const Shape& shape, DType 
 Tensor add(Tape& tape, const Tensor& a, const Tensor& b) {
   const Tensor& larger = a.elements() >= b.elements() ? a : b;
   Tensor out = tape.empty(larger.shape, wider(a.dtype, b.dtype));
+  lie_like(out, a, b);
   tape.stream(traffic(a) + traffic(b) + traffic(out), out.dtype);
   const bool need_a = a.needs_gradient();
   const bool need_b = b.needs_gradient();
@@ -45,6 +52,7 @@ Tensor add(Tape& tape, const Tensor& a, const Tensor& b) {
 Tensor multiply(Tape& tape, const Tensor& a, const Tensor& b) {
   const Tensor& larger = a.elements() >= b.elements() ? a : b;
   Tensor out = tape.empty(larger.shape, wider(a.dtype, b.dtype));
+  lie_like(out, a, b);
   tape.stream(traffic(a) + traffic(b) + traffic(out), out.dtype);
   const Tensor saved_a = b.needs_gradient() ? a.detached() : Tensor{};
   const Tensor saved_b = a.needs_gradient() ? b.detached() : Tensor{};
@@ -54,6 +62,7 @@ Tensor multiply(Tape& tape, const Tensor& a, const Tensor& b) {
     const auto times = [&](const Tensor& other) -> Tensor {
       if (!other) return {};
       Tensor product = t.empty(gradients[0].shape, gradients[0].dtype);
+      lie_like(product, gradients[0], other);
       t.stream(2 * traffic(gradients[0]) + traffic(other), product.dtype);
       return product;
     };

@@ -67,22 +67,35 @@ Tensor embedding(Tape& tape, const Tensor& indices, Parameter& table) {
   });
 }
 
-Tensor cross_entropy(Tape& tape, const Tensor& logits) {
-  const Tensor x = in_fp32(tape, logits);
-  const Tensor log_probabilities = tape.empty(x.shape, x.dtype);
+namespace {
+
+Tensor log_softmax(Tape& tape, const Tensor& x) {
+  Tensor out = tape.empty(x.shape, x.dtype);
   tape.stream(2 * traffic(x), x.dtype);
+  const Tensor saved = out.detached(), input = tape.options().softmax_keeps_input ? x.detached() : Tensor{};
+  return tape.record(std::move(out), {&x}, [saved, input](Tape& t, Tensors) {
+    Tensor dx = t.empty(saved.shape, saved.dtype);
+    t.stream(3 * traffic(saved), saved.dtype);
+    return only(std::move(dx));
+  });
+}
+
+/// Its gradient is zeros but for the targets.
+Tensor negative_likelihood(Tape& tape, const Tensor& log_probabilities) {
   const Tensor weight = tape.empty({1}, DType::kFp32);
   Tensor loss = tape.empty({1}, DType::kFp32);
-  const Tensor input = tape.options().softmax_keeps_input ? x.detached() : Tensor{};
-  return tape.record(std::move(loss), {&x}, [log_probabilities, weight, input](Tape& t, Tensors) {
-    // The likelihood's gradient, zeros but for the targets, then the softmax's.
-    const Tensor sparse = t.empty(log_probabilities.shape, log_probabilities.dtype);
+  return tape.record(std::move(loss), {&log_probabilities}, [saved = log_probabilities.detached(), weight](Tape& t, Tensors) {
+    Tensor sparse = t.empty(saved.shape, saved.dtype);
     t.stream(traffic(sparse), sparse.dtype);
-    Tensors results(1);
-    results[0] = t.empty(log_probabilities.shape, log_probabilities.dtype);
-    t.stream(3 * traffic(sparse), sparse.dtype);
-    return results;
+    return only(std::move(sparse));
   });
+}
+
+}  // namespace
+
+/// PyTorch names the logits' own type for the softmax, which autocast leaves alone; what the likelihood reads it widens.
+Tensor cross_entropy(Tape& tape, const Tensor& logits) {
+  return negative_likelihood(tape, in_fp32(tape, log_softmax(tape, logits)));
 }
 
 Tensor compiled_cross_entropy(Tape& tape, const Tensor& logits, bool returned) {

@@ -185,6 +185,9 @@ Tensor sum_of_mask(Tape& tape, const Tensor& mask, DType dtype) {
   return bias;
 }
 
+/// Sequence by sequence, token by token, head by head: the memory-efficient kernel's result, whatever its queries' order is.
+const std::vector<std::uint8_t> kRowsOfHeads{0, 2, 1, 3};
+
 /// What fused attention's backward needs of its forward.
 struct AttentionMemory {
   AttentionCall call;  ///< without its mask, which backward must not keep
@@ -242,7 +245,7 @@ Tensor fused_attention(Tape& tape, const Tensor& query, const Tensor& key, const
   const Tensors made = tape.results_of(StackKernelSort::kAttention, [&] {
     Tensors results{tape.empty(q.shape, q.dtype), tape.empty({batch, call.heads, padded}, DType::kFp32),
                     tape.empty({2}, kIndexType)};
-    results[0].order = q.order;
+    results[0].order = flash ? q.order : kRowsOfHeads;
     tape.launch(kernel);
     return results;
   });

@@ -49,6 +49,20 @@ logging_steps: 10
   CHECK(file.notes[0].find("cutoff_len") != std::string::npos);
 }
 
+TEST_CASE("modules that are trained beside adapters are told, however the trainer calls them") {
+  const std::string axolotl = "base_model: meta-llama/Llama-3.1-8B\nadapter: lora\nlora_r: 8\nlora_modules_to_save:\n  - embed_tokens\n  - lm_head\n";
+  CHECK(read(axolotl).options.at("--train-also") == "embed_tokens,lm_head");
+  const std::string factory = "model_name_or_path: gpt2\nstage: sft\nfinetuning_type: lora\nadditional_target: embed_tokens,lm_head\n";
+  CHECK(read(factory).options.at("--train-also") == "embed_tokens,lm_head");
+  CHECK(read("model_name_or_path: gpt2\nper_device_train_batch_size: 1\nuse_peft: true\nlora_modules_to_save: [lm_head]\n").options.at("--train-also") == "lm_head");
+}
+
+TEST_CASE("what axolotl would find while it trains, or contradicts itself, is refused by its key") {
+  CHECK(refusal("base_model: gpt2\nmicro_batch_size: auto\n").where.find("micro_batch_size") != std::string::npos);
+  CHECK(refusal("base_model: gpt2\nadapter: lora\nload_in_8bit: true\nload_in_4bit: true\n").what.find("8 or in 4 bits") != std::string::npos);
+  CHECK(refusal("base_model: gpt2\nunfrozen_parameters: [lm_head.weight]\n").where.find("unfrozen_parameters") != std::string::npos);
+}
+
 TEST_CASE("LLaMA-Factory trains whole models in fp32 beside mixed products, in two bytes where all is, and adapters beside two bytes") {
   const std::string model = "model_name_or_path: gpt2\nstage: sft\n";
   CHECK(read(model + "finetuning_type: full\nbf16: true\n").options.at("--precision") == "bf16-mixed");
