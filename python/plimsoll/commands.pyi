@@ -91,6 +91,7 @@ def fit(
     reduce_in: _Value | _Path | None = ...,  # type in which gradients are summed and sent: of megatron fp32 as Megatron-LM, …
     nodes: _Value | _Path | None = ...,  # nodes that the GPUs are on (default: 8 GPUs a node)
     network: _Value | _Path | None = ...,  # between nodes: 25GB/s a GPU or 8x200Gb/s a node, with @5us for the latency
+    peers: _Value | _Path | None = ...,  # between GPUs of a node: nvlink (two boards with a bridge), or what a ring of them …
     offload: _List | None = ...,  # what waits elsewhere under another stack: optimizer:cpu, params:ssd, activations:cpu
     zenflow: _Value | _Path | None = ...,  # share of gradient columns that the GPU updates in every step (deepspeed; 0.05 to …
     zenflow_every: _Value | _Path | None = ...,  # steps after which ZenFlow updates the others in host memory
@@ -249,6 +250,7 @@ def plan(
     reduce_in: _Value | _Path | None = ...,  # type in which gradients are summed and sent: of megatron fp32 as Megatron-LM, …
     nodes: _Value | _Path | None = ...,  # nodes that the GPUs are on (default: 8 GPUs a node)
     network: _Value | _Path | None = ...,  # between nodes: 25GB/s a GPU or 8x200Gb/s a node, with @5us for the latency
+    peers: _Value | _Path | None = ...,  # between GPUs of a node: nvlink (two boards with a bridge), or what a ring of them …
     offload: _List | None = ...,  # what waits elsewhere under another stack: optimizer:cpu, params:ssd, activations:cpu
     zenflow: _Value | _Path | None = ...,  # share of gradient columns that the GPU updates in every step (deepspeed; 0.05 to …
     zenflow_every: _Value | _Path | None = ...,  # steps after which ZenFlow updates the others in host memory
@@ -290,6 +292,7 @@ def simulate(
     dropout: _Value | _Path | None = ...,  # default: the family's
     nodes: _Value | _Path | None = ...,  # nodes that the GPUs are on (default: 8 GPUs a node)
     network: _Value | _Path | None = ...,  # between nodes: 25GB/s a GPU or 8x200Gb/s a node, with @5us for the latency
+    peers: _Value | _Path | None = ...,  # between GPUs of a node: nvlink (two boards with a bridge), or what a ring of them …
     schedule: _Value | _Path | None = ...,  # of a pipeline: 1f1b, interleaved, zb-h1, … (plimsoll schedule --list)
     micro_batch: _Value | _Path | None = ...,  # sequences of a micro-batch
     context: _Value | _Path | None = ...,  # how --cp ranks share a sequence: ring or ulysses
