@@ -160,7 +160,8 @@ void ExplorePage::connect_parts() {
   connect(&pause_, &QTimer::timeout, this, &ExplorePage::start_job);
   connect(form_, &ChoiceForm::changed, this, [this](const Choices& choices, const QString& what) {
     const bool named = what == QLatin1String("model") && QFileInfo(choices.model).isFile();
-    if (!named || !open_training_file(choices.model)) choose(choices, what);
+    if (named && open_training_file(choices.model)) form_->show_choices(choices_);  // a file that was not read leaves all as it was
+    else choose(choices, what);
   });
   connect(card_, &VerdictCard::nameTaken, this, &ExplorePage::take_name);
   connect(form_, &ChoiceForm::browseRequested, this, &ExplorePage::browse);

@@ -54,11 +54,11 @@ bool has_links_to_all(const GpuEntry& gpu) {
   return module && gpu.nvlink_gbs.value_or(0) > 0;
 }
 
-double bridge_rate(const GpuEntry& gpu) { return cost_constants().at("stack.ring.nvlink") * gpu.nvlink_gbs.value_or(0) / 2 * kGiga; }
+double nvlink_ring_rate(const GpuEntry& gpu) { return cost_constants().at("stack.ring.nvlink") * gpu.nvlink_gbs.value_or(0) / 2 * kGiga; }
 
 double ring_rate(const GpuEntry& gpu) {
   const ConstantTable& constants = cost_constants();
-  if (has_links_to_all(gpu)) return bridge_rate(gpu);
+  if (has_links_to_all(gpu)) return nvlink_ring_rate(gpu);
   const bool through_host = gpu.board == GpuBoard::kGeForce || gpu.board == GpuBoard::kLaptop;
   return constants.at(through_host ? "stack.ring.host" : "stack.ring.pcie") * pcie_gbs(gpu) * kGiga;
 }

@@ -12,8 +12,8 @@ namespace plimsoll {
 /// host memory.
 double ring_rate(const GpuEntry& gpu);
 
-/// The same of two boards that a bridge joins.
-double bridge_rate(const GpuEntry& gpu);
+/// The same over NVLink, whether a switch or a bridge joins the boards.
+double nvlink_ring_rate(const GpuEntry& gpu);
 
 /// Bytes/s between a GPU and pinned host memory.
 double host_link_rate(const GpuEntry& gpu);

@@ -60,9 +60,8 @@ std::optional<double> usual_network_gbs(const GpuEntry& gpu) {
 Result<double> nvlink_rate(const GpuEntry& gpu, std::int64_t node_gpus) {
   const std::string remedy = "say the rate that a ring of them reaches (--peers 12GB/s), or leave --peers out";
   if (gpu.nvlink_gbs.value_or(0) <= 0) return refuse("--peers", gpu.name + " has no NVLink", remedy);
-  if (has_links_to_all(gpu)) return ring_rate(gpu);
-  if (node_gpus > 2) return refuse("--peers", fmt::format("a bridge joins two boards, and these are {} of a node", node_gpus), remedy);
-  return bridge_rate(gpu);
+  if (node_gpus > 2 && !has_links_to_all(gpu)) return refuse("--peers", fmt::format("a bridge joins two boards, and these are {} of a node", node_gpus), remedy);
+  return nvlink_ring_rate(gpu);
 }
 
 Result<LinkLevel> network_of(const GpuEntry& gpu, const NodePlacement& placed, const std::string& stated, std::string& origin) {
@@ -141,7 +140,8 @@ Result<NodePlacement> place_on_nodes(const GpuEntry& gpu, std::int64_t gpus, con
   if (nodes && (*nodes < 1 || gpus % *nodes != 0))
     return refuse("--nodes", fmt::format("{} GPUs do not divide by {} nodes", gpus, *nodes), "choose a divisor");
   placed.node_gpus = gpus_of_node(gpus, nodes);
-  if (!peers.empty()) {
+  const bool as_usual = peers.empty() || (peers == "nvlink" && has_links_to_all(gpu));  // modules go over NVLink anyway, each kind in its own way
+  if (!as_usual) {
     const auto rate = parse_peers(peers, gpu, placed.node_gpus);
     if (!rate) return fail(rate.error());
     placed.peers = *rate;

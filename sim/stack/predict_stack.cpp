@@ -281,6 +281,22 @@ void judge_host(StackPrediction& prediction, const StackSetup& setup) {
                 : fmt::format("host memory: {} needed, {} there", needed, there));
 }
 
+/// Gaps between buffers jump from one length to the next, while what is requested grows steadily: a refusal by little more than the guard is
+/// no surer than that of a longer sequence, which cannot need less.
+void compare_with_longer(StackPrediction& prediction, const ModelSpec& spec, Recipe recipe, const StackSetup& setup, const GpuEntry& gpu) {
+  constexpr std::int64_t kAligned = 64;  // tokens: the steps in which `largest` looks
+  const Bytes lacking = Bytes(0) - prediction.margin;
+  const bool near = prediction.certain && lacking > Bytes(0) && lacking <= guard_of(prediction.usable) * 2;
+  if (!near || recipe.sequence % kAligned == 0 || spec.reads_images() || spec.is_conv_net()) return;
+  recipe.sequence = (recipe.sequence / kAligned + 1) * kAligned;
+  const auto run = run_stack(spec, recipe, setup, gpu);
+  if (!run) return;  // beyond the model's positions
+  const StackPrediction longer = replayed_run(*run, setup, StackDetail::kVerdict);
+  if (longer.fits || longer.margin <= prediction.margin) return;
+  prediction.margin = longer.margin;
+  prediction.certain = longer.certain;
+}
+
 /// What varying lengths cost beside sequences that are all as long as the longest.
 Result<void> note_lengths(StackPrediction& prediction, const ModelSpec& spec, const Recipe& recipe, StackSetup setup, const GpuEntry& gpu) {
   if (!setup.lengths.vary()) return {};
@@ -329,6 +345,7 @@ Result<StackPrediction> predict_stack(const ModelSpec& spec, const Recipe& recip
   if (!run) return fail(run.error());
   auto prediction = predict_run(*run, recipe, setup, gpu, detail);
   if (!prediction) return prediction;
+  compare_with_longer(*prediction, spec, recipe, setup, gpu);
   note_preparation(*prediction, module_rules(spec, recipe, setup, gpu), recipe, setup);
   note_loops(*prediction, spec, recipe, setup);
   note_rank_experts(*prediction, spec, setup);

@@ -157,6 +157,10 @@ TEST_CASE("a training file whose path is typed as the model is read; one that sa
   Q_EMIT page.findChild<NameField*>("model")->changed(written(folder, "typed.yml", kTorchtune));
   CHECK(page.choices().modules == "torchtune");
   CHECK(page.choices().compile);
+  const QString shown = page.findChild<NameField*>("model")->currentText();
+  Q_EMIT page.findChild<NameField*>("model")->changed(written(folder, "odd.yaml", "model_name_or_path: gpt2\nstage: ppo\n"));
+  CHECK(test::reported(*window).contains("ppo"));
+  CHECK(page.findChild<NameField*>("model")->currentText() == shown);
   REQUIRE(window->open_file(written(folder, "odd.yaml", "model_name_or_path: gpt2\nstage: ppo\n")));
   CHECK(test::reported(*window).contains("ppo"));
   CHECK(page.choices().modules == "torchtune");

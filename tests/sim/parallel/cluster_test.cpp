@@ -36,7 +36,13 @@ TEST_CASE("What a ring inside a node reaches is said as a rate, or as NVLink whe
   CHECK(*parse_peers("nvlink", board("RTX 3090"), 2) == Approx(56.25e9 * cost_constants().at("stack.ring.nvlink")));
   CHECK(parse_peers("nvlink", board("RTX 3090"), 4).error().what.find("4 of a node") != std::string::npos);
   CHECK(parse_peers("nvlink", board("RTX 4090"), 2).error().what.find("no NVLink") != std::string::npos);
-  CHECK(parse_peers("nvlink", board("A100 80GB SXM4"), 8));
+  for (const char* module : {"A100 80GB SXM4", "V100 SXM2 16GB"}) {  // which go over NVLink anyway, V100 in the mesh that they have
+    const auto usual = make_cluster(board(module), {.gpus = 8, .nodes = {}, .network = {}});
+    const auto said = make_cluster(board(module), {.gpus = 8, .nodes = {}, .network = {}, .peers = "nvlink"});
+    REQUIRE(said);
+    CHECK(said->inside.rate == usual->inside.rate);
+    CHECK_FALSE(said->peers_stated);
+  }
   for (const char* wrong : {"", "fast", "12", "GB/s", "-1GB/s", "12GB/s@5us", "NVLink "}) {
     CAPTURE(wrong);
     CHECK_FALSE(parse_peers(wrong, board("RTX 3090"), 2));

@@ -350,6 +350,25 @@ TEST_CASE("PyTorch's modules have as many parameters as the model that they are"
   }
 }
 
+TEST_CASE("A sequence is not refused more surely than a longer one") {
+  StackSetup setup{.attention = AttentionKernel::kFlash};
+  setup.recomputation = Recomputation::kFull;
+  Recipe made = recipe(1, 12'288, Precision::kBf16Mixed);
+  made.adapter = {.rank = 32, .alpha = 64, .targets = adapter_targets(*resolve_model("llama3.1-8b")), .base = BaseStorage::kNf4};
+  const auto told = [&](std::int64_t tokens) {
+    made.sequence = tokens;
+    return *predict_stack(*resolve_model("llama3.1-8b"), made, setup, *find_gpu(built_in_gpu_catalogue(), "A100 40GB SXM4"));
+  };
+  const StackPrediction longest = told(12'288);
+  REQUIRE_FALSE(longest.fits);
+  REQUIRE_FALSE(longest.certain);
+  for (const std::int64_t tokens : {12'260, 12'264, 12'268}) {
+    INFO(tokens);
+    CHECK_FALSE(told(tokens).certain);
+  }
+  CHECK(told(12'264).margin == longest.margin);
+}
+
 TEST_CASE("Muon keeps one state of blocks' matrices and two of all else, and SM3 no momentum") {
   const auto states = [](OptimizerKind kind, StackSetup setup) {
     Recipe made = recipe(1, 64, setup.stack == Stack::kPytorch ? Precision::kFp32 : Precision::kBf16Mixed);
