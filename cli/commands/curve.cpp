@@ -16,6 +16,7 @@
 #include "formats/text/csv.h"
 #include "formats/text/json_text.h"
 #include "formats/text/write_text_file.h"
+#include "sim/answers/average_step.h"
 #include "sim/answers/draw_chart.h"
 #include "sim/answers/size_curve.h"
 
@@ -80,7 +81,7 @@ Result<std::vector<CurveModel>> read_models(const CurveFlags& flags, Assumed& as
     if (!question->question.stack) {
       if (const auto one = check_one_gpu(asked.machine); !one) return fail(one.error());
     }
-    auto length = training_length(flags.asked.length.request, question->question.spec, question->question.recipe, sequences_a_sample(question->question));
+    auto length = training_length(flags.asked.length.request, question->question.spec, tokens_of_sample(question->question));
     if (!length) return fail(length.error());
     assumed.machine = question->machine;
     assumed.of_models.push_back(std::move(question->notes));

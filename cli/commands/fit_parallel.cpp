@@ -51,7 +51,7 @@ Result<std::optional<TrainingAnswer>> whole_training(const FitFlags& flags, cons
   const auto terms = read_bill_terms(flags.length);
   if (!terms) return fail(terms.error());
   if (!flags.length.request.is_given()) return std::nullopt;
-  const auto length = training_length(flags.length.request, question.spec, question.recipe);
+  const auto length = training_length(flags.length.request, question.spec, {.each = reads_pictures(question.spec) ? 0 : static_cast<double>(question.recipe.sequence)});
   if (!length) return fail(length.error());
   const auto host = read_machine_options(flags.machine);
   if (!host) return fail(host.error());

@@ -40,7 +40,7 @@ Result<BaseStorage> storage_of(const AdapterFlags& flags, Precision precision) {
     case 8: return BaseStorage::kInt8;
     case 16: return size_of(compute_dtype(precision)) == 2 ? BaseStorage::kCompute : BaseStorage::kBf16;
     default:
-      return bad(fmt::format("--base-bits is 4, 8 or 16, not {}", *flags.base_bits),
+      return bad(fmt::format("--base-bits is 4, 8 or 16, not {} (32 under --stack pytorch)", *flags.base_bits),
                  "leave it out to keep the model as it is computed with");
   }
 }
@@ -92,7 +92,7 @@ void add_adapter_flags(CLI::App& command, AdapterFlags& flags) {
   command
       .add_option(
           "--base-bits", flags.base_bits,
-          "keep the matrices of the frozen model's blocks in 4 (nf4), 8 or 16 (bf16) bits (default: as it is computed with)")
+          "keep the matrices of the frozen model's blocks in 4 (nf4), 8 or 16 (bf16) bits, or all of it in 32 under --stack pytorch (default: as it is computed with)")
       ->group(group);
   command.add_option("--lora-dropout", flags.dropout, "share of what adapters read that is dropped (only under another --stack)")
       ->check(CLI::Range(0.0, 0.99))

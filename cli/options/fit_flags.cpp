@@ -9,6 +9,7 @@
 #include "cli/options/strategy_choice.h"
 #include "core/graph/buildable.h"
 #include "formats/machines/catalogue_platform.h"
+#include "sim/answers/average_step.h"
 
 namespace plimsoll {
 namespace {
@@ -157,9 +158,11 @@ Result<void> add_bill(const LengthFlags& flags, const Question& question, FitAns
   const auto terms = read_bill_terms(flags);
   if (!terms) return fail(terms.error());
   if (!flags.request.is_given()) return {};
-  const auto length = training_length(flags.request, question.spec, question.recipe, sequences_a_sample(question));
+  const auto length = training_length(flags.request, question.spec, tokens_of_sample(question));
   if (!length) return fail(length.error());
-  answer.training = bill_training(question, answer, *length, *terms);
+  auto bill = bill_average(question, answer, *length, *terms);
+  if (!bill) return fail(bill.error());
+  answer.training = std::move(*bill);
   return {};
 }
 

@@ -15,6 +15,10 @@ void add_optimizer_form_flags(CLI::App& command, OptimizerFormFlags& flags, cons
       .add_flag("--paged-states", flags.paged_states,
                 "optimizer states in managed memory, which the driver evicts to host memory where the GPU's is full (bitsandbytes' paged_adamw)")
       ->group(group);
+  command
+      .add_flag("--wide-embedding-states", flags.wide_embedding,
+                "of --optimizer adam8bit: an embedding's states in 32 bits, as transformers' Trainer registers them with bitsandbytes")
+      ->group(group);
 }
 
 Result<OptimizerForm> read_optimizer_form(const OptimizerFormFlags& flags) {
@@ -26,6 +30,7 @@ Result<OptimizerForm> read_optimizer_form(const OptimizerFormFlags& flags) {
   }
   form.bits = flags.state_bits;
   form.paged = flags.paged_states;
+  form.wide_embedding = flags.wide_embedding;
   return form;
 }
 

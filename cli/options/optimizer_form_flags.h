@@ -14,6 +14,7 @@ struct OptimizerFormFlags {
   std::string projection;
   int state_bits = 0;
   bool paged_states = false;
+  bool wide_embedding = false;
 };
 
 void add_optimizer_form_flags(CLI::App& command, OptimizerFormFlags& flags, const std::string& group);

@@ -5,6 +5,7 @@
 #include "cli/inputs/target_machine.h"
 #include "cli/options/divide_gpus.h"
 #include "cli/options/stack_adapters.h"
+#include "cli/options/partner_options.h"
 #include "cli/options/stack_choice.h"
 #include "core/base/nearest_names.h"
 #include "formats/machines/machine_parts.h"
@@ -94,6 +95,12 @@ void note_idle_links(const StackFlags& flags, OtherStack& other) {
     other.notes.push_back("--peers is between GPUs of a node, and each has one: it changes nothing");
 }
 
+/// transformers' own Adafactor, a loop, is what its users have where nobody says another (torch.optim's is foreach).
+void take_usual_loop(const StackFlags& stack, const TrainingFlags& training, StackSetup& setup) {
+  const bool usual = setup.stack == Stack::kPytorch && setup.modules == ModuleStyle::kHuggingFace && training.optimizer == "adafactor";
+  if (usual && !is_given(stack, "--optimizer-loop")) setup.loop = OptimizerLoop::kForLoop;
+}
+
 }  // namespace
 
 std::string boards_of(const OtherStack& other) {
@@ -126,6 +133,7 @@ Result<OtherStack> read_other_stack(const std::string& model, const StackFlags& 
   decided.own_plan = false;
   if (const auto taken = take_stack_choices(strategy, other.spec, decided, *setup, other.notes); !taken) return fail(taken.error());
   if (const auto taken = take_stack_adapters(stack, other.spec, decided, *setup); !taken) return fail(taken.error());
+  take_usual_loop(stack, decided, *setup);
   other.setup = *setup;
   decided.data_ranks = setup->data_ranks;
   note_idle_links(stack, other);

@@ -22,12 +22,30 @@ Result<void> check_narrow_adapters(const TrainingFlags& training, const StackSet
                .remedy = "add --lora and --modules huggingface, or leave it out"});
 }
 
+/// A frozen model in fp32 under autocast: where it is said, and in LitGPT's loops, whose mixed precision (Fabric's) leaves weights as they are made.
+Result<void> take_wide_base(TrainingFlags& training, StackSetup& setup) {
+  AdapterFlags& adapter = training.adapter;
+  const bool mixed = training.precision == "bf16-mixed" || training.precision == "fp16-mixed";
+  if (!adapter.lora.empty() && !adapter.base_bits && mixed && setup.modules == ModuleStyle::kLitGpt) setup.wide_base = true;
+  if (adapter.base_bits.value_or(16) != 32) return {};
+  if (setup.stack != Stack::kPytorch || setup.zero > 0 || !mixed) {
+    return fail({.kind = ErrorKind::kInput,
+                 .what = "a frozen model is kept in 32 bits under PyTorch's autocast alone, whole on every GPU",
+                 .where = "--base-bits",
+                 .remedy = "add --stack pytorch --precision bf16-mixed, or take 16"});
+  }
+  setup.wide_base = true;
+  adapter.base_bits.reset();
+  return {};
+}
+
 }  // namespace
 
 Result<void> take_stack_adapters(const StackFlags& flags, const ModelSpec& spec, TrainingFlags& training, StackSetup& setup) {
   const auto method = take_peft_method(training.adapter, spec);
   if (!method) return fail(method.error());
   setup.adapter = *method;
+  if (const auto wide = take_wide_base(training, setup); !wide) return fail(wide.error());
   const bool encoded = training.adapter.base_bits.value_or(16) < 16;
   if (!flags.kbit_preparation.empty() && !encoded) {
     return fail({.kind = ErrorKind::kInput,

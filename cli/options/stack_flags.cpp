@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <limits>
 
 #include "cli/options/foreign_options.h"
 #include "cli/options/offload_items.h"
@@ -185,6 +186,7 @@ Result<void> read_preference(const StackFlags& flags, StackSetup& setup) {
 /// FlashAttention's, which trainers ask for when they pack.
 void pack(StackSetup& setup) {
   setup.document_tokens = length_around_a_token(setup.lengths);
+  setup.mean_document = mean_length(setup.lengths, std::numeric_limits<std::int64_t>::max());
   setup.lengths = {};
   if (!setup.attention) setup.attention = AttentionKernel::kFlash;
 }

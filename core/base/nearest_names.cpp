@@ -79,6 +79,13 @@ std::vector<std::string> near_names(std::string_view wanted, const std::vector<s
   return near;
 }
 
+std::string slip_of(std::string_view wanted, const std::vector<std::string>& names) {
+  const std::string key = name_key(wanted).substr(0, 64);
+  const std::size_t most = std::min<std::size_t>(2, key.size() / 5);
+  const auto meant = std::find_if(names.begin(), names.end(), [&](const std::string& name) { return edit_distance(key, name_key(name)) <= most; });
+  return meant == names.end() ? std::string() : *meant;
+}
+
 std::string did_you_mean(std::string_view wanted, const std::vector<std::string>& names) {
   const auto nearest = nearest_names(wanted, names);
   if (nearest.empty()) return {};

@@ -30,7 +30,7 @@ tl::unexpected<Error> bad(std::string what, std::string remedy) {
 
 /// What checkpoints of `spec`'s family call the same matrices.
 std::vector<Target> targets_called(std::string_view name, const ModelSpec& spec) {
-  if (name == "all") return adapter_targets(spec);
+  if (name == "all" || name == "all-linear") return adapter_targets(spec);
   for (const auto& [target, known] : kNames) {
     if (known == name) return {target};
   }

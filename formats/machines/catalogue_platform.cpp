@@ -78,8 +78,7 @@ class CataloguePlatform {
     const bool guest = options_.os == OperatingSystem::kWsl2;
     const Bytes ram = options_.ram.value_or(guest ? scaled(assumed, defaults.at("ram.wsl2")) : assumed);
     if (!options_.ram) note(fmt::format("{} of RAM assumed{}", to_text(ram), guest ? " for the virtual machine" : ""));
-    const Bytes least = kGiB * static_cast<std::int64_t>(defaults.at("host.reserved"));
-    const Bytes reserved = std::max(least, scaled(ram, defaults.at("host.reserved_share")));
+    const Bytes reserved = left_to_system(ram);
     note(
         fmt::format("{} of RAM left to the operating system, the driver and the program (assumed)", to_text(reserved)));
     if (ram <= reserved) return nothing_left("RAM");
@@ -248,6 +247,12 @@ class CataloguePlatform {
 };
 
 }  // namespace
+
+Bytes left_to_system(Bytes ram) {
+  const auto& defaults = machine_defaults();
+  const Bytes least = kGiB * static_cast<std::int64_t>(defaults.at("host.reserved"));
+  return std::max(least, scaled(ram, defaults.at("host.reserved_share")));
+}
 
 Result<DescribedPlatform> gpu_platform(const GpuEntry& gpu, const MachineOptions& options) {
   if (auto valid = validate(options, gpu); !valid) return tl::make_unexpected(valid.error());

@@ -13,4 +13,7 @@ namespace plimsoll {
 /// Options out of range are an error of kind kInput; a machine whose memory is all taken is kInfeasible.
 Result<DescribedPlatform> gpu_platform(const GpuEntry& gpu, const MachineOptions& options = {});
 
+/// What of so much host memory programs do not get: the operating system, the driver and their runtime have it (assumed).
+Bytes left_to_system(Bytes ram);
+
 }  // namespace plimsoll

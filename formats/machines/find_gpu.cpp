@@ -174,6 +174,15 @@ const GpuEntry* told_by_remark(const std::vector<GpuEntry>& entries, std::string
   return only;
 }
 
+/// Of "RTX 4090 x2": how several of a board are written; empty where the name does not end with a number of them.
+std::string as_several(const std::vector<GpuEntry>& entries, std::string_view name) {
+  const std::size_t digits = name.find_last_not_of("0123456789");
+  if (digits == std::string_view::npos || digits + 1 == name.size() || digits < 2) return {};
+  if ((name[digits] != 'x' && name[digits] != '*') || name[digits - 1] != ' ') return {};
+  const auto board = find_gpu(entries, name.substr(0, digits - 1));
+  return board ? fmt::format("several are written '{}x {}'", name.substr(digits + 1), board->name) : std::string();
+}
+
 /// The first few, and how many more there are.
 std::string few_of(const Words& boards) {
   constexpr std::size_t kFew = 12;
@@ -224,6 +233,9 @@ Result<GpuEntry> find_gpu(const std::vector<GpuEntry>& entries, std::string_view
   if (const UnlistedHardware* other = find_unlisted_hardware(name)) return fail(refuse_unlisted(name, *other));
   Words names;
   for (const auto& gpu : entries) names.push_back(gpu.name);
+  if (std::string several = as_several(entries, name); !several.empty()) {
+    return fail({.kind = ErrorKind::kUnknownName, .what = fmt::format("no GPU is called '{}'", name), .where = {}, .remedy = std::move(several)});
+  }
   Words near = near_names(name, names);
   if (near.empty()) near = near_names(fmt::format("{}", fmt::join(words_of(name), " ")), names);
   return fail({.kind = ErrorKind::kUnknownName,

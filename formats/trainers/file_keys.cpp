@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
+
+#include "core/base/nearest_names.h"
 
 namespace plimsoll {
 namespace {
@@ -107,11 +110,13 @@ void FileKeys::pass_over_named(std::initializer_list<std::string_view> beginning
 }
 
 std::vector<std::string> FileKeys::left() const {
-  std::vector<std::string> left;
+  std::vector<std::string> left, missing;
+  std::copy_if(taken_.begin(), taken_.end(), std::back_inserter(missing), [&](const std::string& key) { return !mapping_->contains(key); });
   for (const auto& [key, value] : mapping_->items()) {
     if (taken_.contains(key) || !says_something(value) || value == false) continue;
-    left.push_back(value.is_structured() ? fmt::format("{}{}", path_.empty() ? "" : path_.substr(1) + "/", key)
-                                         : fmt::format("{}{} {}", path_.empty() ? "" : path_.substr(1) + "/", key, shortened(value)));
+    const std::string meant = slip_of(key, missing);
+    left.push_back(fmt::format("{}{}{}{}", path_.empty() ? "" : path_.substr(1) + "/", key, value.is_structured() ? "" : " " + shortened(value),
+                               meant.empty() ? "" : fmt::format(" (did you mean {}?)", meant)));
   }
   return left;
 }

@@ -45,7 +45,7 @@ class FileKeys {
   /// Takes all keys that begin or end so.
   void pass_over_named(std::initializer_list<std::string_view> beginnings, std::initializer_list<std::string_view> endings = {});
 
-  /// "key value" of each that says something and was not taken.
+  /// "key value" of each that says something and was not taken, with the key that was asked for of which it may be a slip of the pen.
   [[nodiscard]] std::vector<std::string> left() const;
 
   /// Notes that a key's value is nothing that can be told; the error names the key.

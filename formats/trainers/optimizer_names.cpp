@@ -19,7 +19,7 @@ constexpr OptimizerName kNames[] = {
     {"adamw", "--optimizer adamw"},
     {"adam", "--optimizer adam"},
     {"sgd", "--optimizer sgd"},
-    {"adafactor", "--optimizer adafactor"},
+    {"adafactor", "--optimizer adafactor --optimizer-loop for-loop"},
     {"lion", "--optimizer lion"},
     {"lamb", "--optimizer lamb"},
     {"muon", "--optimizer muon"},

@@ -89,6 +89,10 @@ void settle(TrainingFile& file) {
   if (shared && file.options.erase("--paged-states") > 0) {
     file.notes.emplace_back("a paged optimizer is told without paging where its states are shared out");
   }
+  const auto optimizer = file.options.find("--optimizer");
+  const bool eight = optimizer != file.options.end() && optimizer->second == "adam8bit";
+  const bool adapters = file.options.contains("--lora") || file.options.contains("--peft");
+  if (eight && !adapters && !shared && file.program.find("torchtune") == std::string::npos) file.say("--wide-embedding-states");
   const bool said = file.weights || file.products || file.tf32;
   if (said && !file.options.contains("--precision")) file.say("--precision", autocast_precision(file));
 }

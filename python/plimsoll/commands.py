@@ -29,7 +29,16 @@ def _denials(name: str, keys: list[str]) -> list[tuple[str, list[str]]]:
     return [("no_" + key if "no_" + key in known else key, []) for key in keys if "no_" + key in known or key not in known]
 
 
+def _check_values(name: str, flags: dict[str, Any]) -> None:
+    """Refuses True for an option that takes a value: it would take the subject for one."""
+    takes_value = {option.name for option in _native.command_options(name) if not option.flag}
+    for key, value in flags.items():
+        if value is True and key in takes_value:
+            raise Error(f"{key}=True says no value", "--" + key.replace("_", "-"), f"say which: {key}=...")
+
+
 def _ask(name: str, subjects: list[Any], flags: dict[str, Any]) -> Any:
+    _check_values(name, flags)
     keywords = [(key, _values(value)) for key, value in flags.items() if value is not None and value is not False]
     keywords += _denials(name, [key for key, value in flags.items() if value is False])
     asked = _native.ask_command(name, [os.fspath(subject) for subject in subjects], keywords)

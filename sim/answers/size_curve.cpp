@@ -8,6 +8,7 @@
 #include "core/base/nearest_names.h"
 #include "core/model/parameters.h"
 #include "formats/models/model_zoo.h"
+#include "sim/answers/average_step.h"
 #include "sim/planner/parallel_for.h"
 
 namespace plimsoll {
@@ -30,7 +31,9 @@ std::vector<std::size_t> largest_first(const std::vector<CurveModel>& models) {
 Result<FitAnswer> answer_for(const CurveModel& model, const BillTerms& terms) {
   auto answer = answer_question(model.question, {.threads = 1, .alternatives = false});
   if (!answer) return answer;
-  answer->training = bill_training(model.question, *answer, model.length, terms);
+  auto bill = bill_average(model.question, *answer, model.length, terms);
+  if (!bill) return fail(bill.error());
+  answer->training = std::move(*bill);
   return answer;
 }
 

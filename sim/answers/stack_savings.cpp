@@ -65,6 +65,30 @@ std::optional<Question> without_copy(Question question) {
   return question;
 }
 
+std::string offload_options(const StackSetup& setup) {
+  if (setup.optimizer == Home::kDevice) return "--offload params:cpu";
+  return setup.parameters == Home::kDevice ? "--offload optimizer:cpu" : "--offload params:cpu optimizer:cpu";
+}
+
+/// States wait in host memory, and weights with them where every GPU has but a share: DeepSpeed's ZeRO and PyTorch's FSDP, as they offload.
+std::optional<Question> offloaded(Question question) {
+  StackSetup& setup = *question.stack;
+  const bool zero = setup.stack == Stack::kDeepspeed && setup.zero > 0;
+  if ((!zero && !is_fsdp(setup)) || cuts_layers(setup) || setup.parameters != Home::kDevice || setup.optimizer != Home::kDevice) return std::nullopt;
+  if (zero) setup.optimizer = Home::kHost;
+  if (setup.zero == 3 || !zero) setup.parameters = Home::kHost;
+  return question;
+}
+
+std::optional<ChangeAnswer> by_offloading(const Question& question) {
+  const auto away = offloaded(question);
+  if (!away) return std::nullopt;
+  const std::string options = offload_options(*away->stack);
+  if (auto change = if_it_fits(*away, options)) return change;
+  const auto kept = recomputed(*away);
+  return kept ? if_it_fits(*kept, fmt::format("{} {}", options, kRecompute)) : std::nullopt;
+}
+
 /// Adapters beside a model in 4 bits: the frozen one that there is, or this one. Both train otherwise than was asked.
 std::optional<ChangeAnswer> in_four_bits(Question question) {
   AdapterSpec& adapter = question.recipe.adapter;
@@ -90,17 +114,17 @@ std::optional<ChangeAnswer> with_own_plan(Question question, std::size_t instruc
                       .at_most = true};
 }
 
-/// The fewest GPUs of one node that share states, gradients and weights out (FSDP, ZeRO-3), or what was said to be shared, with as many
-/// sequences each.
+/// The fewest GPUs, of up to eight nodes, that share states, gradients and weights out (FSDP, ZeRO-3), or what was said to be shared, with
+/// as many sequences each.
 std::optional<ChangeAnswer> with_more_gpus(Question question, const FitAnswer& answer, const std::string& besides) {
-  constexpr std::int64_t kNode = 8;
+  constexpr std::int64_t kMost = 64;
   StackSetup& setup = *question.stack;
   const bool shares = setup.stack == Stack::kPytorch || setup.stack == Stack::kDeepspeed;
   if (!shares || setup.tensor_ranks > 1 || setup.stages > 1 || setup.context_ranks > 1) return std::nullopt;
   const std::int64_t before = setup.data_ranks;
   const bool prepared = prepares_kbit(setup);
   if (setup.zero == 0) setup.zero = 3;
-  for (setup.data_ranks = 2 * before; setup.data_ranks <= kNode; setup.data_ranks *= 2) {
+  for (setup.data_ranks = 2 * before; setup.data_ranks <= kMost; setup.data_ranks *= 2) {
     if (states_of(answer).count / (setup.data_ranks / before) > room_of(answer).count) continue;
     // Checkpoints that PEFT's preparation turns on have to be asked for where it does not run.
     const bool loses_checkpoints = prepared && !prepares_kbit(setup) && is_encoded(question.recipe.adapter) &&
@@ -143,6 +167,7 @@ std::vector<ChangeAnswer> stack_savings(const Question& question, const FitAnswe
   if (quick) add(smaller_batch_of(question, ""));
   if (both && changes.empty()) add(smaller_batch_of(*both, fmt::format("{} {} ", kRecompute, kFusedHead)));
   if (kept && !both && quick && changes.empty()) add(smaller_batch_of(*kept, std::string(kRecompute) + " "));
+  if (!is_large_mixture(question.spec)) add(by_offloading(question));
   if (changes.empty() && !is_large_mixture(question.spec)) add(in_four_bits(question));
   add(with_own_plan(question, instruction_budget));
   return changes;

@@ -21,8 +21,6 @@ struct Amount {
   std::string note;
 };
 
-bool reads_pictures(const ModelSpec& spec) { return spec.reads_images() || spec.is_conv_net(); }
-
 Error unreadable(std::string_view option, const std::string& text, DataUnit unit) {
   std::vector<std::string> names;
   if (unit == DataUnit::kTokens) names.emplace_back(kChinchilla);
@@ -93,6 +91,8 @@ void set_bytes(TrainingLength& length, const Amount& amount, const ModelSpec& sp
 
 }  // namespace
 
+bool reads_pictures(const ModelSpec& spec) { return spec.reads_images() || spec.is_conv_net(); }
+
 std::optional<double> parse_count(std::string_view text) {
   std::string digits;
   for (const char c : text) {
@@ -113,7 +113,7 @@ std::optional<double> parse_count(std::string_view text) {
   return *value * unit;
 }
 
-Result<TrainingLength> training_length(const LengthRequest& request, const ModelSpec& spec, const Recipe& recipe, std::int64_t sequences) {
+Result<TrainingLength> training_length(const LengthRequest& request, const ModelSpec& spec, SampleTokens sample) {
   const auto amount = read_amount(request, spec);
   if (!amount) return fail(amount.error());
   if (request.epochs && !(*request.epochs > 0 && *request.epochs < 1e9)) {
@@ -121,17 +121,16 @@ Result<TrainingLength> training_length(const LengthRequest& request, const Model
                  .remedy = "take a number above 0"});
   }
   TrainingLength length;
-  const double tokens_of_sample = reads_pictures(spec) ? 0 : static_cast<double>(recipe.sequence * sequences);
-  const double once = request.samples.empty() ? amount->count / tokens_of_sample : amount->count;
+  const double once = request.samples.empty() ? amount->count / sample.each : amount->count;
   const double epochs = request.epochs.value_or(1);
   length.set_samples = once;
   length.samples = once * epochs;
-  length.tokens = length.samples * tokens_of_sample;
+  length.tokens = length.samples * sample.each;
   if (request.epochs || amount->set != nullptr) length.epochs = epochs;
-  set_bytes(length, *amount, spec, tokens_of_sample);
+  set_bytes(length, *amount, spec, sample.each);
   if (!amount->note.empty()) length.notes.push_back(amount->note);
-  if (!request.samples.empty() && tokens_of_sample > 0)
-    length.notes.push_back(fmt::format("every sample is taken to have {:.0f} tokens; shorter ones, padded to each other or packed, take less", tokens_of_sample));
+  if (!request.samples.empty() && sample.each > 0 && !sample.stated)
+    length.notes.push_back(fmt::format("every sample is taken to have {:.0f} tokens; shorter ones, padded to each other or packed, take less (--lengths)", sample.each));
   return length;
 }
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/base/result.h"
-#include "core/model/recipe.h"
+#include "core/model/model_spec.h"
 #include "formats/training/data_sets.h"
 
 namespace plimsoll {
@@ -17,6 +17,12 @@ struct LengthRequest {
   std::optional<double> epochs;  ///< over that many tokens or samples
 
   [[nodiscard]] bool is_given() const { return !tokens.empty() || !samples.empty() || epochs.has_value(); }
+};
+
+/// How long samples are.
+struct SampleTokens {
+  double each = 0;      ///< of one sample, on average; 0: images
+  bool stated = false;  ///< by lengths; otherwise each is taken to be as long as the recipe says
 };
 
 /// How much a model is to read.
@@ -34,7 +40,11 @@ struct TrainingLength {
 /// "300B", "1.4T", "2.5e9", "1,281,167" as a number above 0.
 std::optional<double> parse_count(std::string_view text);
 
-/// What the request means for a model and its recipe, of whose samples each may be several sequences (pairs of answers). A name that is neither a number nor a data set is refused with the nearest.
-Result<TrainingLength> training_length(const LengthRequest& request, const ModelSpec& spec, const Recipe& recipe, std::int64_t sequences = 1);
+/// Whether it is trained on images, not on tokens.
+bool reads_pictures(const ModelSpec& spec);
+
+/// What the request means for a model that reads samples of so many tokens. A name that is neither a number nor a data set is refused with
+/// the nearest.
+Result<TrainingLength> training_length(const LengthRequest& request, const ModelSpec& spec, SampleTokens sample);
 
 }  // namespace plimsoll

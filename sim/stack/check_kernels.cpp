@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <utility>
 
 namespace plimsoll {
@@ -25,6 +26,16 @@ bool is_other_liger(Family family) {
 }
 
 }  // namespace
+
+bool has_flash_attention(const GpuEntry& gpu) { return is_simulated_only(gpu) || std::strtod(gpu.compute_capability.c_str(), nullptr) >= 8.0; }
+
+Result<void> check_flash(const StackSetup& setup, const GpuEntry& gpu) {
+  if (setup.attention != AttentionKernel::kFlash || has_flash_attention(gpu)) return {};
+  return fail({.kind = ErrorKind::kInput,
+               .what = fmt::format("FlashAttention 2 runs on Ampere and later, not on {}", gpu.name),
+               .where = "--attention",
+               .remedy = "take --attention efficient, PyTorch's own kernel for such a GPU"});
+}
 
 Result<void> check_liger(const ModelSpec& spec, const StackSetup& setup) {
   if (!setup.liger) return {};

@@ -5,9 +5,16 @@
 #include "core/base/result.h"
 #include "core/model/model_spec.h"
 #include "core/model/recipe.h"
+#include "formats/machines/gpu_catalogue.h"
 #include "sim/stack/stack_setup.h"
 
 namespace plimsoll {
+
+/// Whether FlashAttention 2 is written for it: for NVIDIA's since Ampere, and AMD's.
+bool has_flash_attention(const GpuEntry& gpu);
+
+/// Refuses it where the GPU is older, and so is PyTorch's kernel that is made of it.
+Result<void> check_flash(const StackSetup& setup, const GpuEntry& gpu);
 
 /// Refuses, by name, Liger's kernels where it has none for a model's family, or where what they do beside another option is not
 /// modelled.

@@ -52,6 +52,7 @@ std::string loop_text(const StackSetup& setup) {
   std::string text;
   if (setup.preference.exists()) text += fmt::format(", {}", to_text(setup.preference.method));
   if (setup.preference.reference) text += fmt::format(" with reference {}", to_text(*setup.preference.reference));
+  if (setup.wide_base) text += ", frozen model in fp32";
   if (setup.lengths.vary()) text += ", sequences of varying length";
   if (setup.document_tokens > 0) text += ", packed documents";
   if (setup.channels_last) text += ", channels last";

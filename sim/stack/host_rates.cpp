@@ -8,7 +8,7 @@
 #include "formats/machines/constant_table.h"
 #include "sim/cost/efficiencies.h"
 #include "sim/stack/collective_seconds.h"
-#include "sim/stack/sequence_ranks.h"
+#include "sim/stack/node_placement.h"
 
 namespace plimsoll {
 namespace {
@@ -21,7 +21,7 @@ double stated_or(double stated, std::string_view key) { return (stated > 0 ? sta
 
 HostRates host_rates(const GpuEntry& gpu, const StackSetup& setup) {
   const double dram = stated_or(setup.dram_gbs, fmt::format("dram.{}", to_text(gpu.board)));
-  const auto ranks = static_cast<double>(std::max<std::int64_t>(1, zero_ranks(setup) * setup.tensor_ranks * setup.stages));
+  const auto ranks = static_cast<double>(gpus_of_node(gpus_of(setup), setup.nodes));  // that share a node's memory and drives
   const double uplink =
       setup.drive_uplink_gbs > 0 ? setup.drive_uplink_gbs * kGiga : std::numeric_limits<double>::infinity();
   return {.link = host_link_rate(gpu),

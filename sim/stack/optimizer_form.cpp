@@ -117,11 +117,17 @@ std::string describe(const OptimizerForm& form) {
   else if (form.projects()) text += fmt::format(", {} of rank {}", name_of(form.projection), form.rank);
   if (form.bits > 0) text += fmt::format(", states in {} bits", form.bits);
   if (form.paged) text += ", states paged";
+  if (form.wide_embedding) text += ", an embedding's in 32 bits";
   return text;
 }
 
 Result<void> check_optimizer_form(const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup) {
   const OptimizerForm& form = setup.optimizer_form;
+  const bool named = setup.stack == Stack::kPytorch && setup.zero == 0 && recipe.optimizer == OptimizerKind::kAdam8bit;
+  if (form.wide_embedding && !named) {
+    return refuse("--wide-embedding-states would be ignored: it is of bitsandbytes' 8-bit Adam under PyTorch, whose states every GPU has whole",
+                  "add --stack pytorch --optimizer adam8bit, or leave it out");
+  }
   if (!form.exists()) return {};
   if (setup.stack != Stack::kPytorch) {
     return refuse(fmt::format("{} is modelled of --stack pytorch, not of {}", option_of(form), to_text(setup.stack)), "add --stack pytorch, or leave it out");

@@ -28,6 +28,8 @@ struct OptimizerForm {
   int bits = 0;              ///< of Adam's moments: 4 (torchao); 0: as the optimizer's name says
   bool paged = false;        ///< in managed memory, which the driver moves to host memory where the GPU's is full (bitsandbytes)
 
+  bool wide_embedding = false;  ///< 8-bit states of embeddings have 32 bits (transformers' Trainer registers every nn.Embedding so)
+
   bool operator==(const OptimizerForm&) const = default;
   [[nodiscard]] bool projects() const { return projection != GradientProjection::kNone; }
   [[nodiscard]] bool exists() const { return projects() || bits > 0 || paged; }

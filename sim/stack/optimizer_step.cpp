@@ -28,6 +28,10 @@ StateList in_eight_bits(const Shape& shape, DType dtype) {
   return {{shape, kMaskType}, {scales, DType::kFp32}, {shape, kMaskType}, {scales, DType::kFp32}};
 }
 
+bool is_embedding(const Parameter& parameter) {
+  return parameter.name == "tokens" || parameter.name == "positions" || parameter.name == "token types";
+}
+
 /// torchao's 4-bit moments, of whole blocks alone: codes, scales and the table of values of each.
 StateList in_four_bits(const Shape& shape, DType dtype) {
   constexpr std::int64_t kBlock = 128, kValues = 16;
@@ -58,13 +62,16 @@ std::int64_t foreach_copies(const Recipe& recipe) {
     case OptimizerKind::kMomentum:
     case OptimizerKind::kSgd:
       return recipe.weight_decay > 0 ? 1 : 0;  // gradients with the decay in them
+    case OptimizerKind::kAdafactor:
+      return 1;  // estimates of the second moments of all matrices (torch.optim.Adafactor)
     default:
       return 0;
   }
 }
 
-bool walks_one_by_one(OptimizerKind kind) {
-  return kind == OptimizerKind::kAdafactor || kind == OptimizerKind::kSm3 || kind == OptimizerKind::kLamb || kind == OptimizerKind::kLars ||
+bool walks_one_by_one(OptimizerKind kind, OptimizerLoop loop) {
+  if (kind == OptimizerKind::kAdafactor) return loop != OptimizerLoop::kForeach;
+  return kind == OptimizerKind::kSm3 || kind == OptimizerKind::kLamb || kind == OptimizerKind::kLars ||
          kind == OptimizerKind::kLion;
 }
 
@@ -121,11 +128,16 @@ void launch_update(Tape& tape, double bytes) {
   tape.launch({.sort = StackKernelSort::kOptimizer, .dtype = DType::kFp32, .bytes = bytes});
 }
 
-void update_one(Tape& tape, Parameter& parameter, const Recipe& recipe) {
+/// Whole-parameter temporaries in fp32. transformers' Adafactor, a loop, also widens gradients and weights of two bytes.
+int single_copies(const Parameter& parameter, const Recipe& recipe, OptimizerLoop loop) {
+  if (recipe.optimizer != OptimizerKind::kAdafactor) return 1;
+  return loop == OptimizerLoop::kForLoop && size_of(parameter.value.dtype) == 2 ? 4 : 2;
+}
+
+void update_one(Tape& tape, Parameter& parameter, const Recipe& recipe, OptimizerLoop loop) {
   make_states(tape, parameter, recipe);
-  const Tensor temporary = tape.empty(parameter.value.shape, DType::kFp32);
-  const bool two = recipe.optimizer == OptimizerKind::kAdafactor;
-  const Tensor second = two ? tape.empty(parameter.value.shape, DType::kFp32) : Tensor{};
+  Tensors temporaries;
+  for (int i = single_copies(parameter, recipe, loop); i > 0; --i) temporaries.push_back(tape.empty(parameter.value.shape, DType::kFp32));
   launch_update(tape, kForeachTraffic * update_traffic(parameter));
 }
 
@@ -150,8 +162,8 @@ void orthogonalize(Tape& tape, Parameter& parameter) {
   tape.stream(4 * traffic(parameter.value) + traffic(matrix));
 }
 
-void update_one_by_one(Tape& tape, const std::vector<Parameter*>& trained, const Recipe& recipe) {
-  for (Parameter* parameter : trained) update_one(tape, *parameter, recipe);
+void update_one_by_one(Tape& tape, const std::vector<Parameter*>& trained, const Recipe& recipe, OptimizerLoop loop) {
+  for (Parameter* parameter : trained) update_one(tape, *parameter, recipe, loop);
 }
 
 void update_all_at_once(Tape& tape, const std::vector<Parameter*>& trained, const Recipe& recipe, bool fused) {
@@ -181,6 +193,7 @@ StateList state_tensors(const Parameter& parameter, OptimizerKind kind, const Op
     case OptimizerKind::kLion:
       return {{shape, dtype}};
     case OptimizerKind::kAdam8bit:
+      if (form.wide_embedding && is_embedding(parameter)) return {{shape, DType::kFp32}, {shape, DType::kFp32}};
       return in_eight_bits(shape, dtype);
     case OptimizerKind::kAdafactor:
     case OptimizerKind::kSm3:
@@ -234,6 +247,13 @@ bool is_matrix_of_muon(const Parameter& parameter, const Recipe& recipe) {
 
 }  // namespace
 
+namespace {
+
+/// torchao compiles its own.
+bool is_one_kernel(const Recipe& recipe, const OptimizerForm& form) { return form.bits > 0 || form.paged || recipe.optimizer == OptimizerKind::kAdam8bit; }
+
+}  // namespace
+
 void optimizer_step(Tape& tape, const std::vector<Parameter*>& all, const Recipe& recipe, OptimizerLoop loop) {
   std::vector<Parameter*> trained;
   for (Parameter* parameter : all) {
@@ -250,18 +270,19 @@ void optimizer_step(Tape& tape, const std::vector<Parameter*>& all, const Recipe
   }
   if (trained.empty()) return;
   const OptimizerForm& form = tape.options().optimizer_form;
-  const bool one_kernel = form.bits > 0 || form.paged || recipe.optimizer == OptimizerKind::kAdam8bit;  // torchao compiles its own
-  if (!one_kernel && (loop == OptimizerLoop::kForLoop || walks_one_by_one(recipe.optimizer) || form.projects())) {
-    update_one_by_one(tape, trained, recipe);
+  const bool one_kernel = is_one_kernel(recipe, form);
+  if (!one_kernel && (loop == OptimizerLoop::kForLoop || walks_one_by_one(recipe.optimizer, loop) || form.projects())) {
+    update_one_by_one(tape, trained, recipe, loop);
   } else {
     update_all_at_once(tape, trained, recipe, loop == OptimizerLoop::kFused || one_kernel);
   }
 }
 
-void update_in_backward(Tape& tape, const Recipe& recipe) {
+void update_in_backward(Tape& tape, const Recipe& recipe, OptimizerLoop loop) {
   for (Parameter& parameter : tape.parameters()) {
-    parameter.after_gradient = [&tape, &recipe](Parameter& own) {
-      if (is_projected(own, tape.options().optimizer_form)) {
+    parameter.after_gradient = [&tape, &recipe, loop](Parameter& own) {
+      const OptimizerForm& form = tape.options().optimizer_form;
+      if (is_projected(own, form)) {
         update_by_projection(tape, own, recipe);
         own.gradient = {};
         return;
@@ -270,6 +291,8 @@ void update_in_backward(Tape& tape, const Recipe& recipe) {
       if (is_matrix_of_muon(own, recipe)) {
         orthogonalize(tape, own);
       } else {
+        const bool copies = loop == OptimizerLoop::kForeach && !is_one_kernel(recipe, form) && foreach_copies(recipe) > 0;
+        const Tensor roots = copies ? tape.empty(own.value.shape, own.value.dtype) : Tensor{};
         launch_update(tape, update_traffic(own));
       }
       own.gradient = {};

@@ -20,7 +20,7 @@ void optimizer_step(Tape& tape, const std::vector<Parameter*>& trained, const Re
 /// How often an update's tensors are read and written, over once each way: a loop over operations makes many passes, a fused kernel one.
 double update_passes(OptimizerLoop loop);
 /// From now on every parameter is updated when its gradient has been accumulated, and lets it go.
-void update_in_backward(Tape& tape, const Recipe& recipe);
+void update_in_backward(Tape& tape, const Recipe& recipe, OptimizerLoop loop);
 /// Zeros in their place, or nothing at all.
 void clear_gradients(Tape& tape, bool keep);
 

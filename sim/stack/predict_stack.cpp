@@ -190,6 +190,20 @@ void note_loops(StackPrediction& prediction, const ModelSpec& spec, const Recipe
   }
 }
 
+/// Experts that are one tensor stay as they are, whatever bitsandbytes makes of linear layers; which of both they are is a matter of the
+/// version, so that nothing is sure to fit where nobody said it.
+void note_wide_experts(StackPrediction& prediction, const ModelSpec& spec, const ModuleRules& rules, const Recipe& recipe, const StackSetup& setup) {
+  if (spec.experts.count == 0 || !is_encoded(recipe.adapter) || setup.modules != ModuleStyle::kHuggingFace) return;
+  if (rules.stacks_experts) {
+    prediction.assumptions.emplace_back("experts are one tensor in transformers, and no linear layers, so that bitsandbytes does not encode them");
+    return;
+  }
+  if (setup.grouped_experts) return;
+  prediction.assumptions.emplace_back("experts are encoded, as transformers 4's are; transformers 5 has them in one tensor, which bitsandbytes leaves as wide "
+                                      "as it is: --grouped-experts yes");
+  if (prediction.fits) prediction.certain = false;
+}
+
 /// What was taken for granted of experts that Megatron's ranks share.
 void note_rank_experts(StackPrediction& prediction, const ModelSpec& spec, const StackSetup& setup) {
   if (setup.stack != Stack::kMegatron || spec.experts.count == 0) return;
@@ -277,8 +291,8 @@ void judge_host(StackPrediction& prediction, const StackSetup& setup) {
   const std::int64_t ranks = gpus_of_node(gpus_of(setup), setup.nodes);
   const std::string needed = to_text(prediction.host), there = to_text(*setup.host_memory);
   prediction.assumptions.push_back(
-      ranks > 1 ? fmt::format("host memory: {} needed, {} there for each of the {} ranks of a node", needed, there, ranks)
-                : fmt::format("host memory: {} needed, {} there", needed, there));
+      ranks > 1 ? fmt::format("host memory: {} needed, {} usable for each of the {} ranks of a node", needed, there, ranks)
+                : fmt::format("host memory: {} needed, {} usable", needed, there));
 }
 
 /// Gaps between buffers jump from one length to the next, while what is requested grows steadily: a refusal by little more than the guard is
@@ -348,6 +362,7 @@ Result<StackPrediction> predict_stack(const ModelSpec& spec, const Recipe& recip
   compare_with_longer(*prediction, spec, recipe, setup, gpu);
   note_preparation(*prediction, module_rules(spec, recipe, setup, gpu), recipe, setup);
   note_loops(*prediction, spec, recipe, setup);
+  note_wide_experts(*prediction, spec, module_rules(spec, recipe, setup, gpu), recipe, setup);
   note_rank_experts(*prediction, spec, setup);
   note_megatron(*prediction, spec, setup, gpu);
   note_compression(*prediction, setup.compression);

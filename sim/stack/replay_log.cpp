@@ -20,12 +20,16 @@ class Watch {
   }
   void remove(const StorageEvent& event, Bytes block) {
     held_[static_cast<std::size_t>(event.holding)] -= block;
-    requested_ -= event.bytes;
+    if (event.holding != Holding::kAwaited) requested_ -= event.bytes;
   }
-  void rename(Holding before, Holding after, Bytes block) {
+  void rename(Holding before, const StorageEvent& event, Bytes block) {
     held_[static_cast<std::size_t>(before)] -= block;
-    held_[static_cast<std::size_t>(after)] += block;
+    held_[static_cast<std::size_t>(event.holding)] += block;
+    if (before == Holding::kAwaited) requested_ += event.bytes;
+    if (event.holding == Holding::kAwaited) requested_ -= event.bytes;
   }
+  /// Blocks that nobody has, though they are not free.
+  [[nodiscard]] Bytes awaited() const { return held_[static_cast<std::size_t>(Holding::kAwaited)]; }
 
   Replay replay;
 
@@ -63,9 +67,9 @@ ReplayedSteps replay_steps(const StorageLog& log, const CachingAllocatorOptions&
         break;
       }
       own = {.block = *block, .holding = event.holding, .there = true};
-      watch.add(event, allocator.block_size(*block), allocator.allocated());
+      watch.add(event, allocator.block_size(*block), allocator.allocated() - watch.awaited());
     } else if (own.there && event.change == StorageChange::kRenamed) {
-      watch.rename(own.holding, event.holding, allocator.block_size(own.block));
+      watch.rename(own.holding, event, allocator.block_size(own.block));
       own.holding = event.holding;
     } else if (own.there) {
       watch.remove(event, allocator.block_size(own.block));

@@ -65,6 +65,18 @@ std::uint64_t LengthDraws::below(std::uint64_t bound) {
   return word % bound;
 }
 
+double mean_length(const SequenceLengths& lengths, std::int64_t cut) {
+  if (!lengths.vary()) return 0;
+  if (lengths.seen.empty()) {  // whole ones from `shortest` to the last that is not cut, then cut ones
+    const std::int64_t first = std::min(lengths.shortest, cut), last = std::min(lengths.longest, cut);
+    const auto whole = static_cast<double>(last - first + 1), cut_ones = static_cast<double>(lengths.longest - lengths.shortest) + 1 - whole;
+    return (whole * static_cast<double>(first + last) / 2 + cut_ones * static_cast<double>(cut)) / (whole + cut_ones);
+  }
+  double sum = 0;
+  for (const std::int64_t length : lengths.seen) sum += static_cast<double>(std::min(length, cut));
+  return sum / static_cast<double>(lengths.seen.size());
+}
+
 double length_around_a_token(const SequenceLengths& lengths) {
   double sum = 0, squares = 0;
   for (const std::int64_t length : lengths.seen) {

@@ -24,6 +24,9 @@ Result<SequenceLengths> parse_length_range(std::string_view text);
 /// `where` names the lines in errors.
 Result<SequenceLengths> read_lengths(std::string_view lines, const std::string& where);
 
+/// Tokens of a sequence on average, none of which is longer than `cut`. 0 where lengths do not vary.
+double mean_length(const SequenceLengths& lengths, std::int64_t cut);
+
 /// How long the sequence is in which an average token stands: the mean of squares over the mean. A causal token of packed sequences sees half as
 /// many. 0 where lengths do not vary.
 double length_around_a_token(const SequenceLengths& lengths);

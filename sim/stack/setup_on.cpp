@@ -1,5 +1,8 @@
 #include "sim/stack/setup_on.h"
 
+#include <algorithm>
+
+#include "formats/machines/catalogue_platform.h"
 #include "sim/stack/node_placement.h"
 
 namespace plimsoll {
@@ -12,8 +15,11 @@ StackSetup setup_on(StackSetup setup, const MachineOptions& machine) {
   setup.drive_read_gbs = machine.ssd_read_gbs.value_or(0) * machine.ssd_count;
   setup.drive_write_gbs = machine.ssd_write_gbs.value_or(0) * machine.ssd_count;
   if (machine.gpus > 1 && setup.data_ranks == 1) setup.data_ranks = machine.gpus;
-  // What a stack needs is told of one rank, and a machine's memory is that of all its ranks.
-  if (machine.ram) setup.host_memory = Bytes{machine.ram->count / gpus_of_node(gpus_of(setup), setup.nodes)};
+  // What a stack needs is told of one rank, and a machine's memory, less what the system keeps, is that of all its ranks.
+  if (machine.ram) {
+    const Bytes usable = std::max(Bytes(0), *machine.ram - left_to_system(*machine.ram));
+    setup.host_memory = Bytes{usable.count / gpus_of_node(gpus_of(setup), setup.nodes)};
+  }
   return setup;
 }
 

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdlib>
 
 #include "sim/stack/check_adapters.h"
 #include "sim/stack/check_fp8.h"
@@ -143,8 +142,7 @@ Result<void> check_attention(const ModelSpec& spec, const StackSetup& setup) {
 /// cuDNN has fused attention of two-byte numbers on Ampere and later.
 Result<void> check_cudnn(const Recipe& recipe, const StackSetup& setup, const GpuEntry& gpu) {
   const bool wide = recipe.precision == Precision::kFp32 || recipe.precision == Precision::kTf32 || recipe.precision == Precision::kFp64;
-  const bool older = std::strtod(gpu.compute_capability.c_str(), nullptr) < 8.0;
-  if (setup.attention != AttentionKernel::kCudnn || (!wide && !older)) return {};
+  if (setup.attention != AttentionKernel::kCudnn || (!wide && has_flash_attention(gpu) && !is_simulated_only(gpu))) return {};
   return fail({.kind = ErrorKind::kInput,
                .what = fmt::format("cuDNN attends in two-byte numbers on Ampere and later, not on {} in {}", gpu.name, to_text(recipe.precision)),
                .where = "--attention",
@@ -158,6 +156,15 @@ Result<void> check_conv_net(const ModelSpec& spec, const StackSetup& setup) {
                .what = fmt::format("{} is a convolutional net, of which no checkpoints are modelled", spec.name),
                .where = "--recompute",
                .remedy = "take --compress-activations fp8 or a smaller --batch"});
+}
+
+/// What is updated as soon as its gradient is there has none left for the next micro-batch to add to.
+Result<void> check_update(const Recipe& recipe, const StackSetup& setup) {
+  if (!setup.update_in_backward || recipe.accumulate == 1) return {};
+  return fail({.kind = ErrorKind::kInput,
+               .what = fmt::format("a parameter that is updated during backward keeps no gradient over {} micro-batches", recipe.accumulate),
+               .where = "--update-in-backward",
+               .remedy = "leave it or --accumulate out"});
 }
 
 /// Transformer-XL is simulated as NVIDIA's code trains it, which has none of these.
@@ -176,8 +183,10 @@ Result<void> check_segments(const ModelSpec& spec, const StackSetup& setup) {
 
 Result<StackRun> run_as_stated(const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup, const GpuEntry& gpu) {
   if (const auto known = check_attention(spec, setup); !known) return fail(known.error());
+  if (const auto known = check_flash(setup, gpu); !known) return fail(known.error());
   if (const auto known = check_cudnn(recipe, setup, gpu); !known) return fail(known.error());
   if (const auto known = check_conv_net(spec, setup); !known) return fail(known.error());
+  if (const auto known = check_update(recipe, setup); !known) return fail(known.error());
   if (const auto known = check_segments(spec, setup); !known) return fail(known.error());
   if (const auto known = check_lengths(spec, recipe, setup); !known) return fail(known.error());
   if (const auto known = check_fp8(spec, recipe, setup, gpu); !known) return fail(known.error());

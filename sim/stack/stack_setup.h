@@ -73,12 +73,14 @@ struct StackSetup {
   /// PEFT's prepare_model_for_kbit_training: beside a base of 4 or 8 bits everything that is not encoded (embedding, norms, biases,
   /// head) is in fp32, and so is the stream between blocks. Nothing: where PEFT's users have it (see prepares_kbit).
   std::optional<bool> kbit_preparation;
+  bool wide_base = false;         ///< beside adapters a model that is not encoded is kept in fp32, under autocast: as it is loaded where nobody says a type
   bool plain_scales = false;      ///< the scales of a 4-bit base are fp32 numbers (bitsandbytes without double quantization)
   bool older_bitsandbytes = false; ///< 4-bit layers keep what they read, which nothing asks for (until July 2024: pull request 1270); 8-bit ones
                                    ///< still do
   bool narrow_adapters = false;   ///< adapters are of the type that the frozen model is kept in, not fp32: PEFT before 0.12, and
                                   ///< autocast_adapter_dtype=False since
   double document_tokens = 0;     ///< of packed documents, with each of which attention ends: as length_around_a_token has it; 0: nothing is packed
+  double mean_document = 0;       ///< tokens of such a document on average
   SequenceLengths lengths;        ///< where sequences are not all as long as the recipe says, which then is the longest
   bool rotary_tables = false;     ///< every layer keeps cosines and sines of all the model's positions (transformers' Mistral and
                                   ///< Mixtral of early 2024)

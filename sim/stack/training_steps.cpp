@@ -13,7 +13,7 @@ namespace {
 /// The type of the parameters: pure two-byte training keeps them in it, autocast in fp32 unless they are frozen.
 DType weight_type(const Recipe& recipe, const StackSetup& setup) {
   if (recipe.precision == Precision::kFp64) return DType::kFp64;
-  const bool half = recipe.adapter.exists() || recipe.precision == Precision::kBf16 || has_half_weights(recipe, setup);
+  const bool half = (recipe.adapter.exists() && !setup.wide_base) || recipe.precision == Precision::kBf16 || has_half_weights(recipe, setup);
   return half ? compute_dtype(recipe.precision) : DType::kFp32;
 }
 
@@ -81,7 +81,7 @@ StepMarks train(Tape& tape, const StackModelMaker& make, DrawnSequence& drawn, c
   marks.host = states->host();
   marks.drive = states->drive();
   marks.model = tape.log().events().size();
-  if (setup.update_in_backward) update_in_backward(tape, recipe);
+  if (setup.update_in_backward) update_in_backward(tape, recipe, setup.loop);
   Tensor logits;  // of the step before, as long as the loop holds them
   const std::int64_t steps = drawn.steps();
   for (std::int64_t step = 1; step <= steps; ++step) {

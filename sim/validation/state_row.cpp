@@ -3,6 +3,7 @@
 #include <iterator>
 
 #include "formats/published/embedded_published.h"
+#include "sim/stack/check_kernels.h"
 
 namespace plimsoll {
 namespace {
@@ -14,6 +15,11 @@ constexpr std::string_view kTables[] = {"data/published/systems.csv", "data/publ
 bool is_unmodelled_table(PublishedTable table) {
   return table == PublishedTable::kOffload || table == PublishedTable::kParallel || table == PublishedTable::kOperators ||
          table == PublishedTable::kInference;
+}
+
+/// PyTorch's fused attention is its other kernel where FlashAttention 2 has none.
+void take_kernel_of(const GpuEntry& gpu, StackSetup& setup) {
+  if (setup.attention == AttentionKernel::kFlash && !has_flash_attention(gpu)) setup.attention = AttentionKernel::kEfficient;
 }
 
 }  // namespace
@@ -43,6 +49,7 @@ StatedRow state_row(const PublishedRow& row, const RowLexicon& lexicon) {
     if (facts.is_true("independent")) statement.copies = facts.whole("n_gpu", "gpus").value_or(1);
     statement.recipe = state_recipe(facts, statement.spec, statement.setup);
     statement.gpu = state_gpu(facts, lexicon);
+    take_kernel_of(statement.gpu, statement.setup);
     state_value(facts, statement);
   }
   if (!facts.is_refused()) stated.statement = std::move(statement);

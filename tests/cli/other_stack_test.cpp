@@ -261,7 +261,7 @@ TEST_CASE("the ranks of a node share its host memory") {
   CHECK(fit_with("1", "8GiB").code == 0);
   const ChildEnd four = fit_with("4", "8GiB");
   CHECK(four.code == 3);
-  CHECK_THAT(four.out, Contains("2.00 GiB there for each of the 4 ranks of a node"));
+  CHECK_THAT(four.out, Contains("1.50 GiB usable for each of the 4 ranks of a node"));
   CHECK(fit_with("4", "32GiB").code == 0);
   CHECK(fit_with("4", "8GiB", {"--nodes", "4", "--network", "25GB/s"}).code == 0);
 }

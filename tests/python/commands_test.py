@@ -78,6 +78,12 @@ class Commands(unittest.TestCase):
         self.assertIn("--batchsize is none of its options", caught.exception.what)
         self.assertEqual(caught.exception.exit_code, code)
 
+    def test_true_is_no_value_of_an_option_that_takes_one(self):
+        with self.assertRaises(plimsoll.Error) as caught:
+            plimsoll.fit("gpt2", on="T4", lora=True)
+        self.assertEqual(caught.exception.where, "--lora")
+        self.assertIn("lora=", caught.exception.remedy)
+
     def test_a_name_that_begins_with_a_dash_is_a_name(self):
         with self.assertRaises(plimsoll.Error) as caught:
             plimsoll.simulate("--json")

@@ -5,6 +5,8 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
+from hidden_product import HiddenProduct
+
 
 class Living(TorchDispatchMode):
     """Bytes of storages that operations made and that somebody still holds."""
@@ -38,7 +40,7 @@ class Living(TorchDispatchMode):
 
     def peak_of(self, work, inputs=()):
         """What `work` returns, and the most bytes that lived meanwhile above those of before and of `inputs`."""
-        with self:
+        with self, HiddenProduct():
             for tensor in inputs:
                 self.count(tensor)
             start = self.peak = self.live

@@ -2,6 +2,8 @@
 import torch
 from torch.distributed._tools.mem_tracker import MemTracker
 
+from hidden_product import HiddenProduct
+
 # The tracker hooks every parameter; a frozen one takes no hook.
 for hook in ("register_hook", "register_post_accumulate_grad_hook"):
     plain = getattr(torch.Tensor, hook)
@@ -30,7 +32,7 @@ def peak_of(net, inputs, mixed, recompute, lora):
     tracker = MemTracker()
     tracker.track_external(net, optimizer)
     for _ in range(1 if leaf else 2):
-        with tracker:
+        with tracker, HiddenProduct():
             batch = inputs()
             with torch.autocast("cpu", dtype=torch.bfloat16, enabled=mixed):
                 result = net(**batch)

@@ -11,8 +11,9 @@
 namespace plimsoll {
 namespace {
 
-constexpr std::array<TensorKind, kHoldings> kKinds{TensorKind::kParameter, TensorKind::kGradient, TensorKind::kFirstMoment,
-                                                   TensorKind::kActivation, TensorKind::kWorkspace};
+/// Of the kinds that plans have, the last stands for blocks that are awaited, which no kernel of these plans makes.
+constexpr std::array<TensorKind, kHoldings> kKinds{TensorKind::kParameter,  TensorKind::kGradient,  TensorKind::kFirstMoment,
+                                                   TensorKind::kActivation, TensorKind::kWorkspace, TensorKind::kActivationGradient};
 
 /// Markers of streams, each of which has blocks of its own, stand in these queues: what is gathered, and what is reduced.
 constexpr std::array<StepLane, 3> kStreamLanes{StepLane::kCompute, StepLane::kCollectives, StepLane::kCopies};
@@ -129,14 +130,18 @@ void AllocationWriter::write_next(FlatBody& body) {
     held_.requested += event.bytes;
   } else if (own.there && event.change == StorageChange::kRenamed) {
     const std::uint32_t before = own.buffer;
-    count(holding_of(plan_.buffers[before].category), Bytes(0) - allocator_.block_size(own.block));
+    const Holding held_as = holding_of(plan_.buffers[before].category);
+    count(held_as, Bytes(0) - allocator_.block_size(own.block));
     count(event.holding, allocator_.block_size(own.block));
+    if (held_as == Holding::kAwaited) held_.requested += event.bytes;
+    if (event.holding == Holding::kAwaited) held_.requested -= event.bytes;
     own.buffer = add_buffer(event, plan_.buffers[before].offset);
     mark(body, event, {whole(before, Access::kRead), whole(own.buffer, Access::kWrite)});
   } else if (own.there) {
     mark(body, event, {whole(own.buffer, Access::kRead)});
-    count(holding_of(plan_.buffers[own.buffer].category), Bytes(0) - allocator_.block_size(own.block));
-    held_.requested -= event.bytes;
+    const Holding held_as = holding_of(plan_.buffers[own.buffer].category);
+    count(held_as, Bytes(0) - allocator_.block_size(own.block));
+    if (held_as != Holding::kAwaited) held_.requested -= event.bytes;
     allocator_.free(own.block);
     own.there = false;
   }
@@ -144,7 +149,7 @@ void AllocationWriter::write_next(FlatBody& body) {
 
 HeldMemory AllocationWriter::held() const {
   HeldMemory now = held_;
-  now.allocated = allocator_.allocated();
+  now.allocated = allocator_.allocated() - held_.blocks[static_cast<std::size_t>(Holding::kAwaited)];
   now.reserved = allocator_.reserved();
   return now;
 }

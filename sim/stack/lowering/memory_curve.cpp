@@ -3,7 +3,7 @@
 namespace plimsoll {
 namespace {
 
-constexpr std::array<const char*, kHoldings> kCategories{"parameters", "gradients", "optimizer", "activations", "workspace"};
+constexpr std::array<const char*, kHoldings> kCategories{"parameters", "gradients", "optimizer", "activations", "workspace", "awaited"};
 
 }  // namespace
 

@@ -86,7 +86,7 @@ Tensor AdaptiveWords::logits(Tape& tape, const Tensor& rows, const Tensor& weigh
 Tensor AdaptiveWords::flat_loss(Tape& tape, const Tensor& rows) const {
   const Tensor logit = linear(tape, rows, table_->use(), bias_->use());
   const Tensor wide = in_fp32(tape, logit);
-  return mean_of_rows(tape, picked(tape, softmax(tape, wide, wide.dtype), true));
+  return mean_of_rows(tape, picked(tape, log_softmax(tape, wide), true));
 }
 
 Tensor AdaptiveWords::loss(Tape& tape, const Tensor& stream) const {
@@ -97,7 +97,7 @@ Tensor AdaptiveWords::loss(Tape& tape, const Tensor& stream) const {
   matrices[0].first = concatenate(tape, {matrices[0].first, cluster_weight_->use()}, 0);
   matrices[0].second = concatenate(tape, {matrices[0].second, cluster_bias_->use()}, 0);
   const Tensor head = in_fp32(tape, logits(tape, rows, matrices[0].first, matrices[0].second, 0));
-  const Tensor likely = softmax(tape, head, head.dtype);
+  const Tensor likely = log_softmax(tape, head);
   Tensors losses;
   Tensor chosen, own, tail;  // as long as the next cluster has not taken their names
   for (std::size_t i = 0; i < clusters_.size(); ++i) {
@@ -108,7 +108,7 @@ Tensor AdaptiveWords::loss(Tape& tape, const Tensor& stream) const {
       continue;
     }
     own = in_fp32(tape, logits(tape, gather_rows(tape, rows, count), matrices[i].first, matrices[i].second, i));
-    tail = softmax(tape, own, own.dtype);
+    tail = log_softmax(tape, own);
     losses.push_back(add(tape, picked(tape, chosen, false), picked(tape, tail, true)));
   }
   return mean_of_rows(tape, concatenate(tape, losses, 0));

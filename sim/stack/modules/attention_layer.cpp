@@ -25,9 +25,25 @@ Tensors dense_layers(Tape& tape, const Tensor& x, const std::vector<const DenseL
   return results;
 }
 
+Tensor head_norm(Tape& tape, const Tensor& x, const Weights& weights, const BlockContext& context) {
+  return weights.weight == nullptr ? x : norm_layer(tape, x, weights, context);
+}
+
+/// Layer by layer, each cut into heads before the next begins, as modules with a layer for each write it: what backward goes through in turn.
+Heads heads_one_by_one(Tape& tape, const Tensor& x, const BlockWeights& weights, const BlockContext& context) {
+  const auto made = [&](std::size_t i, std::int64_t heads) { return heads_of(tape, dense_layer(tape, x, weights.qkv[i]), heads, context); };
+  Heads heads;
+  heads.q = head_norm(tape, made(0, context.spec.heads), weights.query_norm, context);
+  heads.k = head_norm(tape, made(1, context.spec.kv_heads), weights.key_norm, context);
+  heads.v = made(2, context.spec.kv_heads);
+  return heads;
+}
+
 Heads project(Tape& tape, const Tensor& x, const BlockWeights& weights, const BlockContext& context) {
   const ModelSpec& spec = context.spec;
   if (spec.latent.exists()) return latent_heads(tape, x, weights.latent, context);
+  const bool apart = weights.qkv.size() == 3 && !spec.wide_qk_norm && !context.rules.unsloth;
+  if (apart) return heads_one_by_one(tape, x, weights, context);
   const std::int64_t kv_width = spec.kv_heads * spec.head_dim;
   Tensors rows;
   if (weights.qkv.size() == 1) {
@@ -39,12 +55,12 @@ Heads project(Tape& tape, const Tensor& x, const BlockWeights& weights, const Bl
     rows[0] = norm_layer(tape, rows[0], weights.query_norm, context);
     rows[1] = norm_layer(tape, rows[1], weights.key_norm, context);
   }
-  return {.q = heads_of(tape, rows[0], spec.heads, context), .k = heads_of(tape, rows[1], spec.kv_heads, context),
-          .v = heads_of(tape, rows[2], spec.kv_heads, context)};
-}
-
-Tensor head_norm(Tape& tape, const Tensor& x, const Weights& weights, const BlockContext& context) {
-  return weights.weight == nullptr ? x : norm_layer(tape, x, weights, context);
+  Heads heads{.q = heads_of(tape, rows[0], spec.heads, context), .k = heads_of(tape, rows[1], spec.kv_heads, context),
+              .v = heads_of(tape, rows[2], spec.kv_heads, context)};
+  if (spec.wide_qk_norm) return heads;
+  heads.q = head_norm(tape, heads.q, weights.query_norm, context);
+  heads.k = head_norm(tape, heads.k, weights.key_norm, context);
+  return heads;
 }
 
 /// The shares of the keys, where a learnt score of each head takes the rest: a column behind the scores, as gpt-oss writes it.
@@ -114,8 +130,11 @@ Tensor kernel_attention(Tape& tape, Heads heads, const BlockContext& context) {
 Tensor rotate_all(Tape& tape, const Tensor& x, const BlockContext& context) {
   const std::int64_t half = x.size(-1) / 2;
   const std::size_t last = x.shape.size() - 1;
-  const Tensor turned = concatenate(tape, {scale(tape, narrow(tape, x, last, half)), narrow(tape, x, last, half)}, last);
-  return add(tape, multiply(tape, x, context.rotation), multiply(tape, turned, context.rotation));
+  const Tensor straight = multiply(tape, x, context.rotation);
+  const Tensor first = narrow(tape, x, last, half), second = narrow(tape, x, last, half);
+  Tensor turned = concatenate(tape, {scale(tape, second), first}, last);
+  turned = multiply(tape, turned, context.rotation);
+  return add(tape, straight, turned);
 }
 
 }  // namespace
@@ -142,13 +161,10 @@ Tensor attention_layer(Tape& tape, const Tensor& own, const BlockWeights& weight
   Tensor x = all_tokens(tape, own, context.tensor_ranks, weights.projection.fp8);
   Heads heads = project(tape, x, weights, context);
   if (tape.is_compiled()) x = {};  // a name that eager code has until it returns
-  if (!spec.wide_qk_norm) {
-    heads.q = head_norm(tape, heads.q, weights.query_norm, context);
-    heads.k = head_norm(tape, heads.k, weights.key_norm, context);
-  }
   if (context.rotation && !spec.latent.exists()) {
-    heads.q = rotate(tape, heads.q, context);
-    heads.k = rotate(tape, heads.k, context);
+    Tensor q = rotate(tape, heads.q, context), k = rotate(tape, heads.k, context);  // names of both move on together
+    heads.q = std::move(q);
+    heads.k = std::move(k);
   }
   if (spec.qk_norm && spec.family == Family::kLlama4) {  // behind the rotation
     heads.q = weightless_norm(tape, heads.q);

@@ -89,7 +89,7 @@ DenseLayer DenseMaker::make_plain(const std::string& name, std::int64_t inputs, 
 }
 
 DenseLayer DenseMaker::make(const std::string& name, std::int64_t inputs, std::int64_t outputs, bool bias, AdapterTarget target) const {
-  const bool encoded = adapter.exists() && (adapter.base == BaseStorage::kInt8 || adapter.base == BaseStorage::kNf4);
+  const bool encoded = encodes && adapter.exists() && (adapter.base == BaseStorage::kInt8 || adapter.base == BaseStorage::kNf4);
   DenseLayer made;
   if (encoded) {
     made.inputs = inputs;

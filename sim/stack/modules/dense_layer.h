@@ -35,6 +35,7 @@ struct DenseMaker {
   bool plain_scales = false;     ///< as in the setup
   bool whole_scales = false;     ///< scales of a 4-bit base are no parameters: FSDP shares out the codes alone, and every rank has all scales
   bool older_bitsandbytes = false;  ///< as in the setup
+  bool encodes = true;           ///< layers of a base of 4 or 8 bits
   bool fp8 = false;              ///< products of `make`'s layers are in 8 bits, adapters' not
   std::string prefix = {};       ///< of a frozen copy's parameters; empty: they are the model's own
 

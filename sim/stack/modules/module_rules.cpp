@@ -89,6 +89,7 @@ void as_transformers(ModuleRules& rules, const ModelSpec& spec, const Recipe& re
   rules.logits_to_fp32 = spec.head == HeadKind::kNextToken && !setup.half_logits;
   // Llama 4 multiplies all tokens by all experts.
   rules.grouped_experts = setup.grouped_experts.value_or(false) && spec.family != Family::kLlama4;
+  rules.stacks_experts = !rules.unsloth && (rules.grouped_experts || spec.family == Family::kGptOss || spec.family == Family::kLlama4);
   // Where a norm stands behind a half of a block, the residual stream asks for the result's gradient too.
   rules.norms_in_place = !spec.norms_behind() && !(rules.unsloth && spec.norm == NormKind::kRmsNormPlusOne);
 }

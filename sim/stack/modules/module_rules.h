@@ -36,6 +36,7 @@ struct ModuleRules {
   bool liger = false;              ///< as in the setup
   bool tiled = false;              ///< feed-forward layers run tile by tile
   bool grouped_experts = false;    ///< experts multiply in one kernel over tokens sorted by expert
+  bool stacks_experts = false;     ///< a block's experts are one tensor, which no library of linear layers encodes
   bool scores_first = false;       ///< a token is multiplied by its score, in fp32, before its expert (torchtitan)
   bool unsloth = false;            ///< Unsloth's functions, norms and loss
   bool adds_products = false;      ///< the fused loss's products are added into the head's gradient: compute capability 8.0 and later

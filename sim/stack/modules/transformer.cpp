@@ -246,7 +246,8 @@ Tensor Transformer::rotation(DType compute) {
 Tensor Transformer::mask(std::int64_t sequence) {
   const bool explicit_mask = rules_.mask_as_sum && rules_.attention == AttentionKernel::kEager && !spec_.reads_images();
   if (!explicit_mask) return {};
-  return tape_.empty({recipe_.micro_batch, 1, sequence, sequence}, embeddings_.tokens->value.dtype);
+  const std::int64_t queries = spec_.causal ? sequence : 1;  // an encoder's hides padding alone, from all queries alike
+  return tape_.empty({recipe_.micro_batch, 1, queries, sequence}, embeddings_.tokens->value.dtype);
 }
 
 /// Of blocks with a window: as the others' in eager code, of truth values for fused attention.

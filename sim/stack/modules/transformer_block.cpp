@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "sim/stack/modules/transformer_layers.h"
 #include "sim/stack/operators/tiled.h"
 
@@ -66,9 +68,11 @@ BlockWeights make_block(const DenseMaker& make, const std::string& name, const M
     return made;
   }
   made.mixture.router = make.make_plain(name + ".router", spec.hidden, spec.experts.count, spec.experts.router_bias);
+  DenseMaker experts = make;
+  experts.encodes = !rules.stacks_experts;
   for (std::int64_t i = 0; i < spec.experts.count; ++i) {
     made.mixture.experts.push_back(
-        make_feed_forward(make, fmt::format("{}.expert {}", name, i), spec, spec.expert_width(), gates_apart));
+        make_feed_forward(experts, fmt::format("{}.expert {}", name, i), spec, spec.expert_width(), gates_apart));
   }
   if (spec.experts.shared_width == 0) return made;
   made.mixture.shared = make_feed_forward(make, name + ".shared_expert", spec, spec.experts.shared_width, gates_apart);
@@ -138,8 +142,11 @@ Tensor transformer_block(Tape& tape, const Tensor& x, const BlockWeights& weight
     const Tensor other = spec.parallel_norms ? norm_layer(tape, x, weights.norm2, context) : normed;
     return add(tape, add(tape, attended, feed(tape, other, weights, context)), x);
   }
-  const Tensor middle = add(tape, x, attention_layer(tape, norm_layer(tape, x, weights.norm1, context), weights, context));
-  return add(tape, middle, feed(tape, norm_layer(tape, middle, weights.norm2, context), weights, context));
+  // What a half reads has no name any more when its result is added, and that none when the next half begins.
+  Tensor half = attention_layer(tape, norm_layer(tape, x, weights.norm1, context), weights, context);
+  const Tensor middle = add(tape, x, std::exchange(half, {}));
+  half = feed(tape, norm_layer(tape, middle, weights.norm2, context), weights, context);
+  return add(tape, middle, std::exchange(half, {}));
 }
 
 }  // namespace plimsoll

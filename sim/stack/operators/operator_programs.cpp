@@ -92,7 +92,6 @@ Result<Bytes> predict_operator(const OperatorCase& asked) {
     return refuse(ErrorKind::kInput, "sizes too large", asked, "each may reach 2^31, their product 4e18");
   }
   Tape tape({.product_workspace = asked.product_workspace,
-             .hidden_copies = true,
              .sum_blocks = asked.gpu});
   const OperatorTest test = found->prepare(tape, asked);
   return measure_operator(tape, test, asked.mode);

@@ -26,11 +26,10 @@ PartitionedStates::PartitionedStates(Tape& tape, const Recipe& recipe, const Sta
       delayed_(setup.delayed_update && offloads()),
       forward_share_(setup.recomputation == Recomputation::kNone ? 1.0 / 3 : 1.0 / 4),
       recipe_(recipe) {
-  std::int64_t largest = 0;
   for (Parameter& parameter : tape.parameters()) {
     if (!parameter.trained) continue;
     trained_ += parameter.value.elements();
-    largest = std::max(largest, parameter.value.elements());
+    largest_ = std::max(largest_, parameter.value.elements());
     type_ = parameter.value.dtype;
     if (stage_ > 0) parameter.after_gradient = [this](Parameter& ready) { take(ready); };
   }
@@ -46,7 +45,7 @@ PartitionedStates::PartitionedStates(Tape& tape, const Recipe& recipe, const Sta
     selected_.gradient = {};
   }
   if (offloads()) {
-    summed_ = tape.empty({largest}, type_, Holding::kGradients);
+    summed_ = tape.empty({largest_}, type_, Holding::kGradients);
     return;
   }
   master_.value = tape.empty({part}, DType::kFp32, Holding::kOptimizer);
@@ -167,7 +166,8 @@ void PartitionedStates::update_selected(const Recipe& recipe) {
 }
 
 void PartitionedStates::update_on_device(const Recipe& recipe, OptimizerLoop loop) {
-  // The partition's gradients side by side, then in fp32.
+  // Each of the partition's gradients in fp64 for their norm; then side by side, and in fp32.
+  if (recipe.clip > 0) tape_.empty({std::min(largest_, master_.value.elements())}, DType::kFp64, Holding::kGradients);
   Tensor flat = own_gradients_ ? std::exchange(own_gradients_, {}) : tape_.empty(master_.value.shape, type_, Holding::kGradients);
   master_.gradient = tape_.empty(master_.value.shape, DType::kFp32, Holding::kGradients);
   tape_.stream(static_cast<double>(flat.bytes().count + master_.gradient.bytes().count));

@@ -51,6 +51,7 @@ class PartitionedStates : public StateSharing {
   double forward_share_ = 0;  ///< of a step's kernels
   const Recipe& recipe_;
   std::int64_t trained_ = 0;
+  std::int64_t largest_ = 0;  ///< of the trained parameters
   std::int64_t bucket_filled_ = 0;
   std::vector<Parameter*> in_bucket_;
   Tensors buffers_;

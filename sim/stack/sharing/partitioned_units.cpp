@@ -8,10 +8,13 @@
 namespace plimsoll {
 namespace {
 
-// DeepSpeed's defaults, in elements (runtime/zero/config): param_persistence_threshold, max_reuse_distance, sub_group_size.
+// DeepSpeed's defaults, in elements (runtime/zero/config): param_persistence_threshold, max_reuse_distance, max_live_parameters,
+// sub_group_size.
 constexpr std::int64_t kStays = 100'000;
 constexpr std::int64_t kReuseDistance = 1'000'000'000;
+constexpr std::int64_t kMostThere = 1'000'000'000;
 constexpr std::int64_t kGroup = 1'000'000'000;
+constexpr std::size_t kBefore = 0, kBehind = 1;  // units at the model's ends
 /// Buffers of states that wait on a drive (buffer_count × buffer_size of the optimizer's swapper).
 constexpr std::int64_t kSwapBuffers = 4;
 constexpr std::int64_t kSwapBuffer = 100'000'000;
@@ -21,9 +24,9 @@ constexpr std::int64_t kSwapBuffer = 100'000'000;
 PartitionedUnits::PartitionedUnits(Tape& tape, const Recipe& recipe, const StackSetup& setup)
     : StateSharing(tape), ranks_(zero_ranks(setup)), parameter_home_(setup.parameters), state_home_(setup.optimizer),
       bucket_elements_(setup.reduce_bucket) {
-  units_.emplace_back();
+  units_.resize(2);
   for (Parameter& parameter : tape.parameters()) add(parameter);
-  for (std::size_t i = 1; i < units_.size(); ++i) units_[i].before = units_[i - 1].before + units_[i - 1].elements;
+  trace_units(units_[kBehind].pieces.empty());
   make_partitions(recipe, setup);
   tape.on_move([this](const std::string& place) { move(place); });
 }
@@ -40,15 +43,40 @@ void PartitionedUnits::add(Parameter& parameter) {
     return;
   }
   const std::string name = block_of(parameter.name);
-  std::size_t index = 0;
+  std::size_t index = unit_at_.empty() ? kBefore : kBehind;
   if (!name.empty()) {
     const auto [known, fresh] = unit_at_.emplace(name, units_.size());
     if (fresh) units_.emplace_back();
     index = known->second;
   }
-  units_[index].parameters.push_back(&parameter);
+  units_[index].pieces.push_back({.parameter = &parameter});
   units_[index].elements += parameter.value.elements();
-  units_[index].bytes += parameter.value.bytes().count;
+}
+
+/// Forward, then backward. A head that is the embedding's table is fetched with it.
+void PartitionedUnits::trace_units(bool tied) {
+  trace_.push_back(kBefore);
+  for (std::size_t i = kBehind + 1; i < units_.size(); ++i) trace_.push_back(i);
+  trace_.push_back(tied ? kBefore : kBehind);
+  const std::vector<std::size_t> forward = trace_;
+  trace_.insert(trace_.end(), forward.rbegin(), forward.rend());
+}
+
+std::size_t PartitionedUnits::unit_at(const std::string& place) const {
+  const auto found = unit_at_.find(place);
+  if (found != unit_at_.end()) return found->second;
+  return place == "embedding" ? kBefore : trace_[trace_.size() / 2];
+}
+
+std::size_t PartitionedUnits::next_visit(std::size_t unit) const {
+  const bool backward = tape_.phase() == Phase::kBackward;
+  const std::size_t half = trace_.size() / 2, end = backward ? trace_.size() : half;
+  const auto found = [&](std::size_t from) {
+    while (from < end && trace_[from] != unit) ++from;
+    return from;
+  };
+  const std::size_t next = found(backward ? std::max(half, here_) : was_backward_ ? 0 : here_);
+  return next < end ? next : std::min(found(backward ? half : 0), end - 1);  // a model that runs twice begins anew
 }
 
 void PartitionedUnits::make_partitions(const Recipe& recipe, const StackSetup& setup) {
@@ -69,44 +97,94 @@ void PartitionedUnits::make_partitions(const Recipe& recipe, const StackSetup& s
   if (state_home_ == Home::kDevice) gradient_part_ = tape_.empty({part(trained_)}, type_, Holding::kGradients);
 }
 
-bool PartitionedUnits::needed_soon(const Unit& unit) const {
-  // Backward comes back over all that lies between this unit and the end of forward.
-  const std::int64_t behind = units_.back().before + units_.back().elements - unit.before - unit.elements;
-  return 2 * behind < kReuseDistance;
+/// Whether the unit that is left here comes back within so many elements.
+bool PartitionedUnits::needed_soon() const {
+  std::int64_t passed = 0;
+  for (std::size_t at = here_ + 1; at < trace_.size() && passed < kReuseDistance; ++at) {
+    if (trace_[at] == trace_[here_]) return true;
+    passed += units_[trace_[at]].elements;
+  }
+  return false;
 }
 
 void PartitionedUnits::move(const std::string& place) {
   if (tape_.phase() == Phase::kOptimizer) return;
-  const auto found = unit_at_.find(place);
-  Unit& unit = units_[found == unit_at_.end() ? 0 : found->second];
-  if (current_ == &unit) return;
   const bool backward = tape_.phase() == Phase::kBackward;
-  if (current_ != nullptr && current_ != &units_.front() && (backward || !needed_soon(*current_))) release(*current_);
-  current_ = &unit;
-  gather(unit);
-  // The next one is fetched while this one computes.
-  const std::size_t index = found == unit_at_.end() ? 0 : found->second;
-  if (index == 0) return;
-  if (backward && index > 1) gather(units_[index - 1]);
-  if (!backward && index + 1 < units_.size()) gather(units_[index + 1]);
+  const std::size_t unit = unit_at(place), visit = next_visit(unit);
+  const bool stays = began_ && visit == here_ && was_backward_ == backward;
+  if (stays) return;
+  if (began_ && !needed_soon()) release(units_[trace_[here_]]);
+  if (!began_ || visit < here_) forget_fetches();
+  began_ = true;
+  here_ = visit;
+  was_backward_ = backward;
+  gather(units_[unit]);
+  fetch_ahead();
+}
+
+void PartitionedUnits::forget_fetches() {
+  ahead_ = {};
+  for (Unit& unit : units_) {
+    for (Piece& piece : unit.pieces) piece.wanted_at = 0;
+  }
 }
 
 void PartitionedUnits::gather(Unit& unit) {
-  if (unit.gathered || unit.parameters.empty()) return;
-  unit.gathered = true;
-  const double bytes = static_cast<double>(unit.bytes);
+  std::int64_t bytes = 0;
+  for (Piece& piece : unit.pieces) {
+    bytes += fetch(piece);
+    piece.wanted_at = std::max(piece.wanted_at, here_);
+  }
+  send(bytes);
+}
+
+/// What is there already is passed over, and kept for the visit that the fetcher has come to.
+void PartitionedUnits::fetch_ahead() {
+  if (ahead_.at <= here_) ahead_ = {.at = here_ + 1};
+  for (; ahead_.at < trace_.size(); ahead_ = {.at = ahead_.at + 1}) {
+    Unit& unit = units_[trace_[ahead_.at]];
+    std::int64_t bytes = 0;
+    for (; ahead_.pieces < unit.pieces.size(); ++ahead_.pieces) {
+      Piece& piece = unit.pieces[ahead_.pieces];
+      if (!piece.there && there_ >= kMostThere) return send(bytes);
+      bytes += fetch(piece);
+      piece.wanted_at = ahead_.at;
+    }
+    send(bytes);
+  }
+}
+
+std::int64_t PartitionedUnits::fetch(Piece& piece) {
+  if (piece.there) return 0;
+  piece.there = true;
+  there_ += piece.parameter->value.elements();
+  piece.parameter->value.storage->return_to_device();
+  return piece.parameter->value.bytes().count;
+}
+
+/// What is fetched together is one collective.
+void PartitionedUnits::send(std::int64_t fetched) {
+  if (fetched == 0) return;
+  const auto bytes = static_cast<double>(fetched);
   if (parameter_home_ != Home::kDevice) {
     const double own = bytes / static_cast<double>(ranks_);
     if (parameter_home_ == Home::kDrive) tape_.launch({.sort = StackKernelSort::kFromDrive, .dtype = type_, .bytes = own});
     tape_.launch({.sort = StackKernelSort::kToDevice, .dtype = type_, .bytes = own});
   }
-  for (Parameter* parameter : unit.parameters) parameter->value.storage->return_to_device();
   collective(bytes, ranks_, type_);
 }
 
+void PartitionedUnits::let_go(Piece& piece) {
+  if (!piece.there) return;
+  piece.there = false;
+  there_ -= piece.parameter->value.elements();
+  piece.parameter->value.storage->leave();
+}
+
 void PartitionedUnits::release(Unit& unit) {
-  unit.gathered = false;
-  for (Parameter* parameter : unit.parameters) parameter->value.storage->leave();
+  for (Piece& piece : unit.pieces) {
+    if (piece.wanted_at <= here_) let_go(piece);
+  }
 }
 
 void PartitionedUnits::take(Parameter& parameter) {
@@ -137,8 +215,10 @@ void PartitionedUnits::reduce_bucket() {
 
 void PartitionedUnits::end() {
   reduce_bucket();
-  for (Unit& unit : units_) release(unit);
-  current_ = nullptr;
+  for (Unit& unit : units_) {
+    for (Piece& piece : unit.pieces) let_go(piece);
+  }
+  began_ = false;
 }
 
 void PartitionedUnits::update(const Recipe& recipe, OptimizerLoop loop) {

@@ -94,6 +94,7 @@ void UnitSharding::move(const std::string& place) {
 void UnitSharding::request(Unit& unit) {
   if (unit.gathered || unit.arriving) return;
   if (retired_ == &unit) retired_ = nullptr;
+  if (options_.flat) unit.flat->rename(Holding::kParameters);
   const bool copies = options_.state_type || options_.offloads;
   const bool waited_for = options_.adapters_apart && is_block(unit);
   if (options_.offloads) {
@@ -131,11 +132,15 @@ void UnitSharding::release(Unit& unit) {
   // At most two units are under way: the memory of the one before this is free by now.
   if (retired_ != nullptr && retired_ != &unit) retired_->flat->leave();
   retired_ = &unit;
+  // Published peaks of frozen blocks (PyTorch 2.2) have two of them allocated while one is computed again.
+  if (!options_.adapters_apart) unit.flat->rename(Holding::kAwaited);
 }
 
 void UnitSharding::leave(Unit& unit) {
+  const bool goes = !stays_gathered();
+  if (goes && !options_.flat) release(unit);  // FSDP2 lets go before it joins gradients, FullyShardedDataParallel behind that
   reduce(unit);
-  if (!stays_gathered()) release(unit);
+  if (goes) release(unit);
 }
 
 void UnitSharding::reduce(Unit& unit) {
@@ -164,6 +169,7 @@ void UnitSharding::keep_whole(Unit& unit, Tensor joined) {
 void UnitSharding::reduce_flat(Unit& unit) {
   const DType type = unit.parameters.front()->value.dtype;
   Tensor whole = join_gradients(unit, type, Holding::kGradients, 2);
+  if (!stays_gathered()) release(unit);
   if (options_.whole_gradients) {
     keep_whole(unit, std::move(whole));
     if (!reduces_) return;
@@ -171,6 +177,7 @@ void UnitSharding::reduce_flat(Unit& unit) {
   }
   last_reduced_ = std::move(whole);
   collective(traffic(last_reduced_), options_.ranks, type);
+  last_reduced_.storage->rename(Holding::kAwaited);
   const Tensor part = tape_.empty({share(unit.trained)}, type, Holding::kGradients, kReduceStream);
   hand_out(unit, part);
 }
@@ -179,6 +186,8 @@ void UnitSharding::reduce_flat(Unit& unit) {
 void UnitSharding::hand_out(Unit& unit, const Tensor& part) {
   if (options_.offloads) {
     tape_.launch({.sort = StackKernelSort::kToHost, .dtype = part.dtype, .bytes = traffic(part)});
+    const DType kept = options_.state_type.value_or(part.dtype);
+    if (options_.flat) sent_.push_back(kept == part.dtype ? part : tape_.empty(part.shape, kept, Holding::kGradients, kReduceStream));
     return;
   }
   for (Parameter* shard : shards_of_[&unit]) {
@@ -209,6 +218,12 @@ void UnitSharding::begin(bool last_micro_batch) {
   current_ = nullptr;
 }
 
+/// The model's own unit asks for the last block before anything goes back.
+void UnitSharding::begin_backward() {
+  const bool blocks = units_.size() > 1;
+  if (options_.flat && blocks) request(units_.back());
+}
+
 void UnitSharding::end() {
   if (current_ != nullptr && is_block(*current_)) leave(*current_);
   leave(units_.front());
@@ -220,6 +235,7 @@ void UnitSharding::end() {
   retired_ = nullptr;
   last_reduced_ = {};
   last_arrived_ = {};
+  sent_.clear();
   current_ = nullptr;
 }
 

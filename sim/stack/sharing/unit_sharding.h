@@ -31,6 +31,7 @@ class UnitSharding : public StateSharing {
   UnitSharding(Tape& tape, UnitShardingOptions options);
 
   void begin(bool last_micro_batch) override;
+  void begin_backward() override;
   void end() override;
   void update(const Recipe& recipe, OptimizerLoop loop) override;
   /// Shards, and of what is trained gradients and the optimizer's states.
@@ -81,6 +82,7 @@ class UnitSharding : public StateSharing {
   Unit* retired_ = nullptr;  ///< freed, but its memory waits for the kernels that read it
   Tensor last_arrived_;      ///< kept until the next unit has been copied out
   Tensor last_reduced_;      ///< input of the collective that runs
+  Tensors sent_;             ///< gradients' shards that were copied to host memory, which FullyShardedDataParallel keeps until backward ends
 };
 
 }  // namespace plimsoll

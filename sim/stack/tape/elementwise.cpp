@@ -127,9 +127,9 @@ Tensor mean_of_rows(Tape& tape, const Tensor& x) {
 
 Tensor dropout(Tape& tape, const Tensor& x, double share) {
   if (share <= 0) return x;
+  const Tensor mask = tape.empty(x.shape, kMaskType);
   Tensor out = tape.empty(x.shape, x.dtype);
   out.order = x.order;
-  const Tensor mask = tape.empty(x.shape, kMaskType);
   tape.stream(2 * traffic(x) + traffic(mask), x.dtype);
   return tape.record(std::move(out), {&x}, [mask](Tape& t, Tensors gradients) {
     return only(written(t, gradients[0], traffic(gradients[0]) + traffic(mask)));
@@ -144,7 +144,7 @@ Tensor softmax(Tape& tape, const Tensor& scores, DType result) {
   tape.stream(traffic(x) + traffic(out), result);
   const Tensor saved = out.detached(), input = tape.options().softmax_keeps_input ? x.detached() : Tensor{};
   return tape.record(std::move(out), {&x}, [saved, input, dtype = x.dtype](Tape& t, Tensors gradients) {
-    const Tensor product = t.options().hidden_copies ? written(t, saved, traffic(gradients[0])) : Tensor{};
+    const Tensor product = written(t, saved, traffic(gradients[0]));  // with the gradient, before rows are summed
     Tensor dx = t.empty(saved.shape, dtype);
     t.stream(traffic(saved) + traffic(gradients[0]) + traffic(dx), dtype);
     return only(std::move(dx));

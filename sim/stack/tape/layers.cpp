@@ -67,8 +67,6 @@ Tensor embedding(Tape& tape, const Tensor& indices, Parameter& table) {
   });
 }
 
-namespace {
-
 Tensor log_softmax(Tape& tape, const Tensor& x) {
   Tensor out = tape.empty(x.shape, x.dtype);
   tape.stream(2 * traffic(x), x.dtype);
@@ -79,6 +77,8 @@ Tensor log_softmax(Tape& tape, const Tensor& x) {
     return only(std::move(dx));
   });
 }
+
+namespace {
 
 /// Its gradient is zeros but for the targets.
 Tensor negative_likelihood(Tape& tape, const Tensor& log_probabilities) {

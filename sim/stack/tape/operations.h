@@ -60,6 +60,8 @@ Tensor dropout(Tape& tape, const Tensor& x, double share);
 Tensor masked(Tape& tape, const Tensor& x);
 /// `result` type fp32 under autocast; saves the result.
 Tensor softmax(Tape& tape, const Tensor& x, DType result);
+/// Its logarithm, whose backward pass multiplies nothing first.
+Tensor log_softmax(Tape& tape, const Tensor& x);
 
 // --- products
 struct Weights {

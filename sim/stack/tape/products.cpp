@@ -12,7 +12,8 @@ struct LinearMemory {
   Tensor weight;  ///< nothing when x needs no gradient
   Shape x_shape;
   Shape weight_shape;
-  bool bias = false;
+  bool adds_bias = false;  ///< product and bias are one operation (addmm)
+  bool bias = false;       ///< its gradient is asked for
 };
 
 Tensors linear_backward(Tape& tape, const LinearMemory& memory, const Tensor& gradient) {
@@ -21,15 +22,22 @@ Tensors linear_backward(Tape& tape, const LinearMemory& memory, const Tensor& gr
   const std::int64_t rows = gradient.elements() / outputs;
   Tensors results(3);
   const Tensor dy = gradient.contiguous() ? gradient : view(tape, gradient.detached(), gradient.shape);
-  if (memory.weight) {
+  const auto of_input = [&] {
+    if (!memory.weight) return;
     results[0] = tape.empty(memory.x_shape, dy.dtype);
-    results[0].is_view = tape.options().hidden_copies && memory.x_shape.size() > 2;  // of the product of two matrices
+    results[0].is_view = memory.x_shape.size() > 2;  // of the product of two matrices
     tape.product(1, rows, inputs, outputs, dy.dtype);
-  }
-  if (memory.x) {
+  };
+  const auto of_weight = [&] {
+    if (!memory.x) return;
     results[1] = tape.empty(memory.weight_shape, dy.dtype);
+    results[1].is_view = true;  // of the transposed weight's gradient
     tape.turned_product(1, outputs, inputs, rows, dy.dtype);
-  }
+  };
+  // A product's backward begins with its second operand, one with a bias (addmm) with its first.
+  if (memory.adds_bias) of_input();
+  of_weight();
+  if (!memory.adds_bias) of_input();
   if (memory.bias) {
     results[2] = tape.empty({outputs}, dy.dtype);
     tape.sum_rows(dy, results[2]);
@@ -50,9 +58,10 @@ Tensor linear(Tape& tape, const Tensor& input, const Weights& weights) {
 }
 
 Tensor linear(Tape& tape, const Tensor& input, const Tensor& matrix, const Tensor& shift) {
-  const Tensor x = tape.as_autocast(input);
-  const Tensor weight = tape.as_autocast(matrix);
+  // Autocast casts an operation's inputs from the last to the first.
   const Tensor bias = shift ? tape.as_autocast(shift) : Tensor{};
+  const Tensor weight = tape.as_autocast(matrix);
+  const Tensor x = tape.as_autocast(input);
   const std::int64_t outputs = weight.shape[0];
   Shape shape = x.shape;
   shape.back() = outputs;
@@ -67,8 +76,9 @@ Tensor linear(Tape& tape, const Tensor& input, const Tensor& matrix, const Tenso
                       .weight = rows.needs_gradient() ? weight.detached() : Tensor{},
                       .x_shape = x.shape,
                       .weight_shape = weight.shape,
+                      .adds_bias = static_cast<bool>(bias),
                       .bias = bias && bias.needs_gradient()};
-  if (bias && tape.options().hidden_copies) {
+  if (bias) {
     // PyTorch transposes the weight after it has flattened x: the weight's gradient is handed on first.
     return tape.record(std::move(out), {&weight, &bias, &rows}, [memory = std::move(memory)](Tape& t, Tensors gradients) {
       Tensors results = linear_backward(t, memory, gradients[0]);
@@ -129,8 +139,8 @@ Tensor grouped_linear(Tape& tape, const Tensor& input, const std::vector<Weights
 }
 
 Tensor matmul(Tape& tape, const Tensor& left, const Tensor& right) {
-  const Tensor a = batched(tape, tape.as_autocast(left));
-  const Tensor b = batched(tape, tape.as_autocast(right));
+  const Tensor second = tape.as_autocast(right), first = tape.as_autocast(left);
+  const Tensor a = batched(tape, first), b = batched(tape, second);
   const std::int64_t m = a.size(-2);
   const std::int64_t k = a.size(-1);
   const std::int64_t n = b.size(-1);
@@ -144,13 +154,13 @@ Tensor matmul(Tape& tape, const Tensor& left, const Tensor& right) {
   return tape.record(std::move(out), {&a, &b}, [=, sa = a.shape, sb = b.shape](Tape& t, Tensors gradients) {
     const Tensor dy = gradients[0].contiguous() ? gradients[0] : contiguous(t, gradients[0].detached());
     Tensors results(2);
-    if (saved_b) {
-      results[0] = t.empty(sa, dy.dtype);
-      t.product(batch, m, k, n, dy.dtype);
-    }
     if (saved_a) {
       results[1] = t.empty(sb, dy.dtype);
       t.turned_product(batch, k, n, m, dy.dtype);
+    }
+    if (saved_b) {
+      results[0] = t.empty(sa, dy.dtype);
+      t.product(batch, m, k, n, dy.dtype);
     }
     return results;
   });
@@ -199,33 +209,43 @@ struct AttentionMemory {
   Tensors results;  ///< and the state of random numbers, and what was added to the scores
 };
 
-Tensors fused_attention_backward(Tape& tape, const AttentionMemory& memory) {
+/// What FlashAttention's backward has for itself: sums of dq in fp32 where the type is narrower, rows padded to 128 and heads to 32 elements,
+/// and gradients of keys and values for every head of queries, which it then sums (flash_api.cpp, mha_bwd).
+Tensors flash_workspace(Tape& tape, const AttentionMemory& memory) {
   const AttentionCall& call = memory.call;
-  const Tensor& query = memory.inputs[0];
-  const Tensor delta = tape.empty(memory.sums.shape, DType::kFp32);
-  // Flash sums dq up in fp32 where the type is narrower, rows padded to 128 and heads to 32 elements.
-  const bool wide_sum = memory.flash && query.dtype != DType::kFp32;
-  const std::int64_t rows = (call.sequence + 127) / 128 * 128, columns = (call.head_dim + 31) / 32 * 32;
-  const Tensor sum = wide_sum ? tape.empty({query.shape[0], call.heads, rows, columns}, DType::kFp32) : Tensor{};
+  const Tensor &query = memory.inputs[0], &key = memory.inputs[1];
+  if (query.dtype == DType::kFp32) return {};
+  const std::int64_t batch = query.shape[0], rows = (call.sequence + 127) / 128 * 128, columns = (call.head_dim + 31) / 32 * 32;
+  Tensors made{tape.empty({batch, call.heads, rows, columns}, DType::kFp32)};
+  if (key.shape[1] == call.heads) return made;
+  for (int i = 0; i < 2; ++i) made.push_back(tape.empty({batch, call.heads, call.keys, call.head_dim}, key.dtype));
+  return made;
+}
+
+Tensors fused_attention_backward(Tape& tape, const AttentionMemory& memory) {
   Tensors gradients(3);
+  const Tensor early = memory.flash ? Tensor{} : tape.empty(memory.sums.shape, DType::kFp32);
   for (std::size_t i = 0; i < 3; ++i) {
     gradients[i] = tape.empty(memory.inputs[i].shape, memory.inputs[i].dtype);
     gradients[i].order = memory.inputs[i].order;
   }
+  const Tensor late = memory.flash ? tape.empty(memory.sums.shape, DType::kFp32) : Tensor{};
+  Tensors workspace = memory.flash ? flash_workspace(tape, memory) : Tensors{};
   StackKernel again = memory.kernel;
   again.backward = true;
   again.flops = 10 * memory.volume;
   again.bytes = 2.5 * memory.kernel.bytes;
   tape.launch(again);
+  while (!workspace.empty()) workspace.pop_back();  // in the order in which names end
   return gradients;
 }
 
 }  // namespace
 
 Tensor fused_attention(Tape& tape, const Tensor& query, const Tensor& key, const Tensor& value, const AttentionCall& call) {
-  const Tensor q = tape.as_autocast(query);
-  const Tensor k = tape.as_autocast(key);
   const Tensor v = tape.as_autocast(value);
+  const Tensor k = tape.as_autocast(key);
+  const Tensor q = tape.as_autocast(query);
   const std::int64_t batch = q.shape[0];
   const bool flash = call.flash && !call.mask;
   const Tensor bias = call.mask ? sum_of_mask(tape, call.mask, q.dtype) : Tensor{};

@@ -9,8 +9,15 @@
 namespace plimsoll {
 
 /// What lies in a storage.
-enum class Holding : std::uint8_t { kParameters, kGradients, kOptimizer, kActivations, kWorkspace };
-inline constexpr int kHoldings = 5;
+enum class Holding : std::uint8_t {
+  kParameters,
+  kGradients,
+  kOptimizer,
+  kActivations,
+  kWorkspace,
+  kAwaited  ///< nobody's any more, and no more allocated: the allocator has the block back when another stream's work is done (record_stream)
+};
+inline constexpr int kHoldings = 6;
 
 /// A storage comes into being, the last reference to it is gone, or what it holds is now called otherwise.
 enum class StorageChange : std::uint8_t { kBorn, kDied, kRenamed };

@@ -57,10 +57,6 @@ struct TapeOptions {
   Bytes product_workspace = Bytes(8519680);  ///< cuBLAS's, one for the forward and one for the backward thread
   Bytes bias_workspace = kMiB;               ///< cuBLASLt's, while a product with a bias runs
   bool compiled = false;                     ///< what backward does not read is not kept, a checkpoint's last product too
-  /// Copies that no tracker of tensors sees: softmax's backward on CUDA multiplies gradient and result before it sums rows,
-  /// a gradient that is a view of a product is never added to in place, and with a bias a weight's gradient is handed on
-  /// before its input's.
-  bool hidden_copies = false;
   /// A softmax, and that of a loss, keep for backward what they were made from beside what they made: PyTorch before 1.11
   /// (pytorch/pytorch pull request 65242).
   bool softmax_keeps_input = false;

@@ -17,6 +17,16 @@ TEST_CASE("nearest_names answers hostile input in bounded work") {
   CHECK(nearest_names("", {}, 3).empty());
 }
 
+TEST_CASE("a slip of the pen is a letter in five, and two at most") {
+  const std::vector<std::string> names{"micro_batch_size", "seq", "learning_rate"};
+  CHECK(slip_of("micro_batchsize", names) == "micro_batch_size");
+  CHECK(slip_of("mirco_batch_sizes", names) == "micro_batch_size");
+  CHECK(slip_of("mirco_batches_siz", names).empty());
+  CHECK(slip_of("sea", names).empty());  // of three letters none may differ
+  CHECK(slip_of("lerning_rate", names) == "learning_rate");
+  CHECK(slip_of("", names).empty());
+}
+
 TEST_CASE("near_names has what the word begins, however long it goes on, and each name once") {
   const std::vector<std::string> names{"mistral-7b", "mixtral-8x7b", "llama-30b", "llama3-8b", "llama3-70b", "t5-small", "gpt2", "gpt2"};
   CHECK(near_names("mixtral", names).front() == "mixtral-8x7b");  // "mistral-7b" is four edits away

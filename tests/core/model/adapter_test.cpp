@@ -34,6 +34,7 @@ TEST_CASE("targets are named shortly or as checkpoints name them, in any order, 
   const ModelSpec llama = small_model(Family::kLlama), gpt2 = small_model(Family::kGpt2), phi = small_model(Family::kPhi);
   CHECK(parse_adapter_targets("down,q,q_proj", llama).value() == std::vector{Target::kQuery, Target::kDown});
   CHECK(parse_adapter_targets("all", llama).value() == adapter_targets(llama));
+  CHECK(parse_adapter_targets("all-linear", llama).value() == adapter_targets(llama));  // PEFT's word
   CHECK(parse_adapter_targets("c_attn,c_fc", gpt2).value() == std::vector{Target::kQkv, Target::kUp});
   CHECK(parse_adapter_targets("c_proj", gpt2).value() == std::vector{Target::kOutput, Target::kDown});
   CHECK(parse_adapter_targets("dense,fc2", phi).value() == std::vector{Target::kOutput, Target::kDown});

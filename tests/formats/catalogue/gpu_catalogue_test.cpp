@@ -231,4 +231,7 @@ TEST_CASE("a board whose name has no letters is found by that name alone") {
   CHECK(find_gpu(entries, "A100 80GB")->name == "A100 80GB");
   CHECK(find_gpu(entries, "--")->name == "--");
   CHECK_FALSE(find_gpu(entries, "A200"));
+  CHECK_THAT(find_gpu(entries, "A100 80GB x2").error().remedy, Catch::Contains("'2x A100 80GB'"));
+  CHECK(find_gpu(entries, "A200 x2").error().remedy.find("several") == std::string::npos);
+  for (const char* name : {"x2", " x2", "2", "A100 80GB x", "x"}) CHECK(find_gpu(entries, name).error().remedy.find("several") == std::string::npos);
 }

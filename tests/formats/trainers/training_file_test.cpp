@@ -208,6 +208,8 @@ TEST_CASE("keys that nothing reads are told, those of logging and data are not")
                                  "report_to: wandb\noptim: adamw_of_tomorrow\nanother: {a: 1}\nturned_off: false\nempty:\n");
   CHECK(file.unread == std::vector<std::string>{"optim adamw_of_tomorrow", "another", "some_new_kernel true"});
   // Kernels and shapes that count stand beside keys that do not.
+  CHECK(read("base_model: gpt2\nmicro_batchsize: 4\nsequence_length: 512\n").unread ==
+        std::vector<std::string>{"micro_batchsize 4 (did you mean micro_batch_size?)", "sequence_length 512"});
   CHECK(read("base_model: gpt2\nadapter: lora\nlora_r: 8\nlora_model_dir: x\nlora_mlp_kernel: true\ns2_attention: true\n").unread ==
         std::vector<std::string>{"lora_mlp_kernel true", "s2_attention true"});
 }

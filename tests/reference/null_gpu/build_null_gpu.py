@@ -5,6 +5,7 @@ and nm; headers are those that PyTorch's own packages bring.
 
     python3 build_null_gpu.py FOLDER      # FOLDER/libnull_gpu.so, FOLDER/libcuda.so.1
 """
+import importlib.util
 import pathlib
 import re
 import subprocess
@@ -26,11 +27,18 @@ def headers():
     return [f"-I{folder}" for folder in found or ["/usr/local/cuda/include"]]
 
 
+def libraries():
+    """PyTorch's, and bitsandbytes' where it is installed."""
+    packages = pathlib.Path(torch.__file__).parents[1]
+    other = importlib.util.find_spec("bitsandbytes")
+    return [*(packages / "torch/lib").glob("*.so"), *(pathlib.Path(other.origin).parent.glob("*cuda*.so") if other else [])]
+
+
 def main(folder):
     here, out = pathlib.Path(__file__).parent, pathlib.Path(folder)
     out.mkdir(parents=True, exist_ok=True)
     needed = set()
-    for library in (pathlib.Path(torch.__file__).parent / "lib").glob("*.so"):
+    for library in libraries():
         needed |= {name for name in symbols(library, "--undefined-only") if OF_CUDA.match(name)}
     subprocess.run(["gcc", "-w", "-O1", "-fPIC", "-shared", *headers(), "-o", out / "own.so", here / "null_gpu.c", "-lpthread"], check=True)
     rest = needed - symbols(out / "own.so", "--defined-only")

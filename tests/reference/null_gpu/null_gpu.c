@@ -1,5 +1,5 @@
 // A GPU that computes nothing: what PyTorch's CUDA build asks of the CUDA runtime, cuBLAS and the driver, answered as an A100 of 80 GB
-// would, with memory that is only addresses. Kernels are launched and never run; what is read back is zeros. Dispatch, autograd, kernels'
+// would, with memory that is only addresses. Kernels are launched and never run; what is read back is zeros, or what a small copy brought. Dispatch, autograd, kernels'
 // host code and the caching allocator are PyTorch's own, so that its memory statistics are those of a real board. What nothing depends on
 // returns 0 from a file that build_null_gpu.py generates.
 #define _GNU_SOURCE
@@ -51,13 +51,45 @@ cudaError_t cudaHostAlloc(void** at, size_t bytes, unsigned flags) { return *at 
 cudaError_t cudaMallocHost(void** at, size_t bytes) { return *at = calloc(1, bytes), cudaSuccess; }
 cudaError_t cudaFreeHost(void* at) { return free(at), cudaSuccess; }
 
+// Small copies to the board are remembered by their address, so that indices that a program sends and reads back are what it sent.
+enum { kRemembered = 4096, kLargestRemembered = 65536 };
+static struct {
+  const void* at;
+  size_t bytes;
+  void* data;
+} remembered[kRemembered];
+
+static size_t place_of(const void* at) { return ((size_t)at >> 9) & (kRemembered - 1); }
+
+static void remember(const void* at, const void* data, size_t bytes) {
+  if (is_on_board(data) || bytes > kLargestRemembered) return;
+  const size_t i = place_of(at);
+  free(remembered[i].data);
+  remembered[i].data = memcpy(malloc(bytes), data, bytes);
+  remembered[i].at = at;
+  remembered[i].bytes = bytes;
+}
+
+static void recall(void* to, const void* at, size_t bytes) {
+  const size_t i = place_of(at);
+  const int known = remembered[i].at == at && remembered[i].bytes >= bytes && bytes > 64;
+  if (known) memcpy(to, remembered[i].data, bytes);
+  else memset(to, 0, bytes);
+}
+
 cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, enum cudaMemcpyKind kind, cudaStream_t stream) {
-  if (is_on_board(to)) return cudaSuccess;
-  if (is_on_board(from)) memset(to, 0, bytes);
+  if (is_on_board(to)) remember(to, from, bytes);
+  else if (is_on_board(from)) recall(to, from, bytes);
   else memcpy(to, from, bytes);
   return cudaSuccess;
 }
 cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, enum cudaMemcpyKind kind) { return cudaMemcpyAsync(to, from, bytes, kind, 0); }
+
+// Managed memory is the host's.
+cudaError_t cudaMallocManaged(void** at, size_t bytes, unsigned flags) {
+  *at = mmap(0, bytes ? bytes : 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  return cudaSuccess;
+}
 
 cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes* of, const void* at) {
   memset(of, 0, sizeof *of);

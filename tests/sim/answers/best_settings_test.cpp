@@ -11,7 +11,7 @@ namespace {
 
 Question under(Stack stack, const std::string& model, const std::string& gpu, std::int64_t gpus, std::int64_t sequence = 512) {
   MachineOptions options;
-  options.ram = kGiB * 128;
+  options.ram = kGiB * 160;
   const ModuleStyle modules = stack == Stack::kMegatron ? ModuleStyle::kMegatron : ModuleStyle::kHuggingFace;
   Question question{.spec = resolve_model(model).value(),
                     .recipe = {.precision = Precision::kBf16Mixed, .sequence = sequence},

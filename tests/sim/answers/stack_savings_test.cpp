@@ -74,6 +74,32 @@ TEST_CASE("a copy of the model to hold preferences against is what can be left o
   CHECK(words_of(answer) == std::vector<std::string>{"--reference precomputed"});
 }
 
+// 1.24 B parameters of 16 bytes under ZeRO-2 of one GPU, of which 12 can wait in host memory.
+TEST_CASE("what DeepSpeed and FSDP may offload is offered, and fits so") {
+  Question question = under_pytorch("llama-3.2-1b", 2);
+  *question.stack = {.stack = Stack::kDeepspeed, .modules = ModuleStyle::kHuggingFace, .zero = 2};
+  question.recipe.micro_batch = 4;
+  const FitAnswer answer = told(question);
+  REQUIRE_FALSE(answer.fits);
+  const auto offers = [](const ChangeAnswer& change) { return change.what.starts_with("--offload optimizer:cpu"); };
+  const auto away = std::find_if(answer.smaller.begin(), answer.smaller.end(), offers);
+  REQUIRE(away != answer.smaller.end());
+  question.stack->optimizer = Home::kHost;
+  if (away->what.ends_with("--recompute full")) question.stack->recomputation = Recomputation::kFull;
+  CHECK(told(question).fits);
+  CHECK(told(question).step_seconds == away->step_seconds);
+
+  Question shards = under_pytorch("llama3-8b", 1);
+  shards.stack->zero = 3;
+  shards.stack->data_ranks = 4;
+  shards.machine->options.ram = kGiB * 256;  // 16 bytes of 8.03 B parameters and four programs
+  const std::vector<std::string> words = words_of(told(shards));
+  CHECK(std::any_of(words.begin(), words.end(), [](const std::string& what) { return what.starts_with("--offload params:cpu"); }));
+  shards.stack->zero = 0;  // nothing is shared out, and PyTorch has nothing to offload
+  const std::vector<std::string> whole = words_of(told(shards));
+  CHECK(std::none_of(whole.begin(), whole.end(), [](const std::string& what) { return what.starts_with("--offload"); }));
+}
+
 // Weights, gradients and states of 8.03 B parameters take 16 bytes each: 120 GiB, whatever is recomputed.
 TEST_CASE("where states alone are too many adapters beside 4 bits are left, and a plan of ours if memory around the GPU holds them") {
   const std::string adapters = "--lora 16 --base-bits 4 --recompute full";

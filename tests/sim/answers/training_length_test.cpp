@@ -8,9 +8,9 @@ namespace plimsoll {
 namespace {
 
 const ModelSpec kGpt2 = resolve_model("gpt2").value();
-const Recipe kRecipe{.micro_batch = 4, .sequence = 1024};
+constexpr SampleTokens kSample{.each = 1024};
 
-TrainingLength length_of(LengthRequest request) { return training_length(request, kGpt2, kRecipe).value(); }
+TrainingLength length_of(LengthRequest request) { return training_length(request, kGpt2, kSample).value(); }
 
 }  // namespace
 
@@ -36,7 +36,7 @@ TEST_CASE("chinchilla is twenty tokens for each parameter, or as many as it is t
   // 124,439,808 · 20 = 2,488,796,160
   CHECK(length_of({.tokens = "chinchilla"}).tokens == Approx(2488796160.0));
   CHECK(length_of({.tokens = "chinchilla:40"}).tokens == Approx(2 * 2488796160.0));
-  CHECK_FALSE(training_length({.tokens = "chinchilla:none"}, kGpt2, kRecipe));
+  CHECK_FALSE(training_length({.tokens = "chinchilla:none"}, kGpt2, kSample));
 }
 
 TEST_CASE("a data set is found by its name, however it is written, and is an epoch long") {
@@ -49,7 +49,7 @@ TEST_CASE("a data set is found by its name, however it is written, and is an epo
 
 TEST_CASE("what is asked in the wrong unit, of nothing, or of an unknown set is refused with the remedy") {
   const auto error_of = [](const LengthRequest& request, const ModelSpec& spec = kGpt2) {
-    const auto length = training_length(request, spec, kRecipe);
+    const auto length = training_length(request, spec, kSample);
     REQUIRE_FALSE(length);
     return length.error();
   };

@@ -134,7 +134,7 @@ TEST_CASE("Both sequences of a pair count as tokens, and a pair as one sample") 
   CHECK(answers.tokens_per_second * answers.step_seconds == Approx(2 * 512));
   LengthRequest million;
   million.tokens = "1M";
-  CHECK(training_length(million, *resolve_model(kModel), recipe_of(2), 2)->samples == Approx(1e6 / (2 * 512)));
+  CHECK(training_length(million, *resolve_model(kModel), {.each = 2 * 512})->samples == Approx(1e6 / (2 * 512)));
 }
 
 namespace {

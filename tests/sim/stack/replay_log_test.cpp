@@ -74,4 +74,31 @@ TEST_CASE("what a first step came to is what its events alone come to") {
   CHECK(first.reserved == part.reserved);
 }
 
+TEST_CASE("what another stream still works on is allocated no more, but its block is not free") {
+  constexpr Bytes kBlock = Bytes(64 * 1024 * 1024);
+  const auto log = std::make_shared<StorageLog>();
+  const auto first = log->make(kBlock, Holding::kParameters);
+  first->rename(Holding::kAwaited);
+  const auto second = log->make(kBlock, Holding::kActivations);
+  const Replay beside = replay_log(*log, {});
+  CHECK(beside.requested == kBlock);
+  CHECK(beside.allocated == kBlock);
+  CHECK(beside.reserved == kBlock * 2);
+  first->leave();
+  const auto third = log->make(kBlock, Holding::kActivations);  // in the first one's place
+  CHECK(replay_log(*log, {}).allocated == kBlock * 2);
+  CHECK(replay_log(*log, {}).reserved == kBlock * 2);
+}
+
+TEST_CASE("what comes back while it is awaited is allocated again") {
+  constexpr Bytes kBlock = Bytes(64 * 1024 * 1024);
+  const auto log = std::make_shared<StorageLog>();
+  const auto own = log->make(kBlock, Holding::kParameters);
+  own->rename(Holding::kAwaited);
+  own->rename(Holding::kParameters);
+  const auto other = log->make(kBlock, Holding::kActivations);
+  CHECK(replay_log(*log, {}).requested == kBlock * 2);
+  CHECK(replay_log(*log, {}).allocated == kBlock * 2);
+}
+
 }  // namespace plimsoll

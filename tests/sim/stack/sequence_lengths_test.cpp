@@ -43,6 +43,14 @@ TEST_CASE("A list of lengths has one a line, blank lines aside") {
   }
 }
 
+TEST_CASE("A sequence has as many tokens as the mean of those that are cut") {
+  CHECK(mean_length({.seen = {5, 50, 500}}, 100) == Approx((5 + 50 + 100) / 3.0));
+  CHECK(mean_length({.shortest = 2, .longest = 5}, 100) == Approx(3.5));
+  CHECK(mean_length({.shortest = 2, .longest = 5}, 3) == Approx((2 + 3 + 3 + 3) / 4.0));
+  CHECK(mean_length({.shortest = 4, .longest = 5}, 3) == Approx(3));
+  CHECK(mean_length({}, 100) == 0);
+}
+
 TEST_CASE("A micro-batch is as long as its longest sequence, which is cut") {
   const SequenceLengths lengths{.seen = {5, 50, 500}};
   LengthDraws alone(lengths, 1, 100), many(lengths, 64, 100), again(lengths, 1, 100);

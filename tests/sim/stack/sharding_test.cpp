@@ -296,6 +296,7 @@ TEST_CASE("Selective checkpoints keep every other product and attention's result
       setup.recomputation = recomputation;
       setup.compile = compile;
       setup.loop = OptimizerLoop::kFused;
+      setup.expandable_segments = true;  // blocks are as large as what is asked for
       return predict(model, made, setup).at_peak.activations.count;
     };
     return static_cast<double>(at(12) - at(8)) / 4;
@@ -320,6 +321,7 @@ TEST_CASE("Selective checkpoints that do not keep attention's results recompute 
     setup.compile = true;
     setup.loop = OptimizerLoop::kFused;
     setup.recomputes_attention = recomputes;
+    setup.expandable_segments = true;
     const std::string model = "llama:layers=" + std::to_string(layers) + ",hidden=512,heads=8,ffn=1536,vocab=32768,positions=1024";
     return predict(model, made, setup).at_peak.activations.count;
   };
