@@ -81,8 +81,12 @@ std::vector<std::string> near_names(std::string_view wanted, const std::vector<s
 
 std::string slip_of(std::string_view wanted, const std::vector<std::string>& names) {
   const std::string key = name_key(wanted).substr(0, 64);
-  const std::size_t most = std::min<std::size_t>(2, key.size() / 5);
-  const auto meant = std::find_if(names.begin(), names.end(), [&](const std::string& name) { return edit_distance(key, name_key(name)) <= most; });
+  const std::size_t most = std::min<std::size_t>(2, key.size() / 7);
+  const auto meant = std::find_if(names.begin(), names.end(), [&](const std::string& name) {
+    const std::string other = name_key(name);
+    const bool as_long = key.size() <= other.size() + 1 && other.size() <= key.size() + 1;  // "s2_attention" is no "attention"
+    return as_long && edit_distance(key, other) <= most;
+  });
   return meant == names.end() ? std::string() : *meant;
 }
 

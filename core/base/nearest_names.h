@@ -13,7 +13,7 @@ std::vector<std::string> nearest_names(std::string_view wanted, const std::vecto
 /// Those of the nearest that may be what was meant: half of the letters differ at most.
 std::vector<std::string> near_names(std::string_view wanted, const std::vector<std::string>& names);
 
-/// The first name of which `wanted` is a slip of the pen: at most a fifth of its letters, and no more than two, differ. Empty where there is none.
+/// The first name of which `wanted` is a slip of the pen: at most a seventh of its letters, and no more than two, differ, and one is there more or less. Empty where there is none.
 std::string slip_of(std::string_view wanted, const std::vector<std::string>& names);
 
 /// "did you mean a, b or c?" for an error's remedy; empty when there are no names.

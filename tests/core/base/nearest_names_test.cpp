@@ -17,7 +17,7 @@ TEST_CASE("nearest_names answers hostile input in bounded work") {
   CHECK(nearest_names("", {}, 3).empty());
 }
 
-TEST_CASE("a slip of the pen is a letter in five, and two at most") {
+TEST_CASE("a slip of the pen is a letter in seven, and two at most") {
   const std::vector<std::string> names{"micro_batch_size", "seq", "learning_rate"};
   CHECK(slip_of("micro_batchsize", names) == "micro_batch_size");
   CHECK(slip_of("mirco_batch_sizes", names) == "micro_batch_size");
@@ -25,6 +25,7 @@ TEST_CASE("a slip of the pen is a letter in five, and two at most") {
   CHECK(slip_of("sea", names).empty());  // of three letters none may differ
   CHECK(slip_of("lerning_rate", names) == "learning_rate");
   CHECK(slip_of("", names).empty());
+  CHECK(slip_of("s2_learning_rate", names).empty());
 }
 
 TEST_CASE("near_names has what the word begins, however long it goes on, and each name once") {
